@@ -1,3 +1,5 @@
+import { aggregateTexts } from '../authorization/authorizer/results.js';
+
 /** One of kube-apiserver's admission plugins. */
 export interface PluginName {
   readonly name: string;
@@ -90,9 +92,7 @@ export function pluginFlagError(flags: GivenPluginFlags): string | undefined {
   if (both.length > 0) {
     errors.push(`[${both.join(' ')}] in enable-admission-plugins and disable-admission-plugins overlapped`);
   }
-  const texts = [...new Set(errors)];
-  if (texts.length < 2) return texts[0];
-  return `[${texts.join(', ')}]`;
+  return errors.length === 0 ? undefined : aggregateTexts(errors);
 }
 
 /** Converts `--admission-control` to the other two flags, which then select exactly its plugins. */

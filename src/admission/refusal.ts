@@ -1,12 +1,7 @@
 import { type ApiError, newForbidden } from '../apimachinery/meta/errors.js';
 import type { AdmissionAttributes } from './interfaces.js';
 
-/** Returns the name of the object for errors; before it has one, its generateName. */
-function refusedName({ name, object }: Pick<AdmissionAttributes, 'name' | 'object'>): string {
-  if (name !== '') return name;
-  return object?.metadata.name || object?.metadata.generateName || 'Unknown';
+/** Returns the 403 with which a plugin refuses a request. It names the object; before that has a name, its generateName. */
+export function refusal({ resource, name, object }: AdmissionAttributes, why: string): ApiError {
+  return newForbidden(resource, name || object?.metadata.name || object?.metadata.generateName || 'Unknown', why);
 }
-
-/** Returns the 403 with which a plugin refuses a request. */
-export const refusal = (attributes: AdmissionAttributes, why: string): ApiError =>
-  newForbidden(attributes.resource, refusedName(attributes), why);

@@ -1,4 +1,4 @@
-import { customResourceDefinitionType } from '../registry/apiextensions/customresourcedefinition/type.js';
+import { customResourceDefinitions } from '../registry/apiextensions/customresourcedefinition/type.js';
 import { certificateSigningRequests } from '../registry/builtin/certificates/certificatesigningrequests/type.js';
 import { builtinResourceTypes } from '../registry/builtin/core/index.js';
 import { resourceDefinitionType } from '../registry/builtin/kubeannex/resource-definitions.js';
@@ -12,7 +12,7 @@ export function offloadableBuiltins(dependencies: EscalationDependencies): Resou
     ...builtinResourceTypes(),
     ...rbacTypes(dependencies),
     certificateSigningRequests,
-    customResourceDefinitionType({}),
+    customResourceDefinitions,
     resourceDefinitionType(() => undefined),
   ];
 }

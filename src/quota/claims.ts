@@ -1,4 +1,4 @@
-import { objectAt, stringAt } from '../apimachinery/json/json.js';
+import { objectAt, stringAt, textAt } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { Quantity } from '../apimachinery/meta/quantity.js';
 import { type Evaluator, matchesValues } from './evaluator.js';
@@ -40,7 +40,7 @@ export const claims: Evaluator = {
 };
 
 function classOf(claim: KubeObject): string {
-  return claim.metadata.annotations?.[CLASS_ANNOTATION] ?? stringAt(objectAt(claim, 'spec'), 'storageClassName') ?? '';
+  return claim.metadata.annotations?.[CLASS_ANNOTATION] ?? textAt(objectAt(claim, 'spec'), 'storageClassName');
 }
 
 /** Returns the storage in whole bytes: the request, or the allocated storage if that is larger. */

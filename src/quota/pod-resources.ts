@@ -1,5 +1,5 @@
-import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../apimachinery/json/json.js';
+import { objectsOf } from '../apimachinery/json/values.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { Quantity } from '../apimachinery/meta/quantity.js';
 import { add, greatest, filterResources, type ResourceList, resourceList } from './resource-list.js';
@@ -57,14 +57,14 @@ function effectiveResources(pod: KubeObject, part: Part): (container: JsonObject
   const status = objectAt(pod, 'status');
   const statuses = new Map(
     ['containerStatuses', 'initContainerStatuses'].flatMap((list) =>
-      objectsOf(status?.[list]).map((one): [string, JsonObject] => [textOf(one['name']), one]),
+      objectsOf(status?.[list]).map((one): [string, JsonObject] => [textAt(one, 'name'), one]),
     ),
   );
   const pending = objectsOf(status?.['conditions']).find(({ type }) => type === 'PodResizePending');
   const infeasible = pending?.['reason'] === 'Infeasible';
   return (container) => {
     const wanted = partOf(container, part);
-    const found = statuses.get(stringAt(container, 'name') ?? '');
+    const found = statuses.get(textAt(container, 'name'));
     if (objectAt(found, 'resources') === undefined) return wanted;
     const allocated = part === 'requests' ? resourceList(found?.['allocatedResources']) : NOTHING;
     const actual = greatest(partOf(found, part), allocated);
@@ -74,7 +74,7 @@ function effectiveResources(pod: KubeObject, part: Part): (container: JsonObject
 
 /** Reports whether the pod has no requests and no limits for CPU and memory. */
 export function isBestEffort(pod: KubeObject): boolean {
-  const known = stringAt(objectAt(pod, 'status'), 'qosClass') ?? '';
+  const known = textAt(objectAt(pod, 'status'), 'qosClass');
   if (known !== '') return known === 'BestEffort';
   const spec = objectAt(pod, 'spec');
   const holders =

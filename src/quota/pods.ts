@@ -1,5 +1,5 @@
-import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../apimachinery/json/values.js';
+import { type JsonObject, objectAt, stringAt, textAt } from '../apimachinery/json/json.js';
+import { objectsOf } from '../apimachinery/json/values.js';
 import { compareUtf8, type KubeObject } from '../apimachinery/meta/meta.js';
 import { timeMillis } from '../apimachinery/meta/time.js';
 import { isQualifiedName } from '../apimachinery/validation/names.js';
@@ -59,7 +59,7 @@ export const pods: Evaluator = {
     const containers = [...objectsOf(spec?.['containers']), ...objectsOf(spec?.['initContainers'])];
     const missing = wanted.flatMap((name) => {
       const without = containers.filter((container) => !ofContainer(container).has(name));
-      const names = [...new Set(without.map((container) => textOf(container['name'])))].sort(compareUtf8);
+      const names = [...new Set(without.map((container) => textAt(container, 'name')))].sort(compareUtf8);
       return names.length === 0 ? [] : [`${name} for: ${names.join(',')}`];
     });
     return missing.length === 0 ? undefined : `must specify ${missing.join('; ')}`;
@@ -117,7 +117,7 @@ function matchesScope(requirement: ScopeRequirement, pod: KubeObject): boolean {
     case 'NotBestEffort':
       return !isBestEffort(pod);
     case 'PriorityClass': {
-      const name = stringAt(objectAt(pod, 'spec'), 'priorityClassName') ?? '';
+      const name = textAt(objectAt(pod, 'spec'), 'priorityClassName');
       return matchesValues(requirement, new Set(name === '' ? [] : [name]));
     }
     case 'CrossNamespacePodAffinity':

@@ -1,5 +1,5 @@
-import { type JsonObject, objectAt } from '../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../apimachinery/json/json.js';
+import { objectsOf, stringsOf } from '../apimachinery/json/values.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { Evaluator, ScopeRequirement } from './evaluator.js';
 import { type ResourceList, resourceList } from './resource-list.js';
@@ -18,8 +18,8 @@ export interface Quota {
 export function scopesOf(spec: JsonObject | undefined): ScopeRequirement[] {
   const named = stringsOf(spec?.['scopes']).map((scopeName) => ({ scopeName, operator: 'Exists', values: [] }));
   const selected = objectsOf(objectAt(spec, 'scopeSelector')?.['matchExpressions']).map((expression) => ({
-    scopeName: textOf(expression['scopeName']),
-    operator: textOf(expression['operator']),
+    scopeName: textAt(expression, 'scopeName'),
+    operator: textAt(expression, 'operator'),
     values: stringsOf(expression['values']),
   }));
   return [...named, ...selected];

@@ -1,4 +1,4 @@
-import { objectAt, stringAt } from '../apimachinery/json/json.js';
+import { objectAt, textAt } from '../apimachinery/json/json.js';
 import { objectsOf } from '../apimachinery/json/values.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { Quantity } from '../apimachinery/meta/quantity.js';
@@ -28,7 +28,7 @@ export const services: Evaluator = {
     ]),
 };
 
-const typeOf = (service: KubeObject): string => stringAt(objectAt(service, 'spec'), 'type') ?? '';
+const typeOf = (service: KubeObject): string => textAt(objectAt(service, 'spec'), 'type');
 
 /** Counts ports without a number too, unless the service disables their allocation. */
 function nodePorts(service: KubeObject): number {

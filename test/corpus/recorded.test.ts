@@ -81,17 +81,17 @@ interface DefinitionCase extends JsonObject {
 
 test('definitions get the recorded messages', () => {
   const { base, cases } = recorded('definitions') as { base: KubeObject; cases: DefinitionCase[] };
-  const strategy = customResourceDefinitionStrategy();
+  const strategy = customResourceDefinitionStrategy;
   const context = {} as RequestContext;
   expect(cases.length).toBeGreaterThan(150);
   for (const { op, body, messages } of cases) {
     const crd = deepCopy(body);
     let found: string[];
     if (op === 'create') {
-      strategy.prepareForCreate(context, crd);
+      strategy.prepareForCreate?.(context, crd);
       found = strategy.validateCreate(context, crd).map(String);
     } else {
-      strategy.prepareForUpdate(context, crd, base);
+      strategy.prepareForUpdate?.(context, crd, base);
       found = strategy.validateUpdate(context, crd, base).map(String);
     }
     const sent = stringifyJson(body['spec'] ?? null);

@@ -1,14 +1,12 @@
 import { types } from '@annex/cel';
+import { type JsonValue, textAt } from '../../apimachinery/json/json.js';
+import { objectsOf } from '../../apimachinery/json/values.js';
+import { aggregateTexts } from '../../authorization/authorizer/results.js';
 import { Activation, BudgetExceeded, settled, type ActivationInput, type Evaluation } from './activation.js';
 import { MATCH_CONDITIONS_BUDGET } from './budget.js';
 import { admissionEnvironment } from './environment.js';
 import { compileExpression, type CompiledExpression } from './expression.js';
 import { type MaybePromise, then } from '../../util/maybe-promise.js';
-
-export interface MatchCondition {
-  readonly name: string;
-  readonly expression: string;
-}
 
 /** The owner of match conditions, for metrics. */
 export interface MatchConditionsOwner {
@@ -90,7 +88,7 @@ export class MatchConditions {
         return { matches: false, condition: this.conditions[i]?.name ?? '' };
       }
     }
-    return errors.length === 0 ? MATCHES : this.failure(aggregate(errors));
+    return errors.length === 0 ? MATCHES : this.failure(aggregateTexts(errors));
   }
 
   private failure(error: string): MatchResult {
@@ -98,22 +96,16 @@ export class MatchConditions {
   }
 }
 
-/** Joins the distinct errors into one text. */
-function aggregate(errors: readonly string[]): string {
-  const distinct = [...new Set(errors)];
-  return distinct.length === 1 ? (distinct[0] ?? '') : `[${distinct.join(', ')}]`;
-}
-
 /** Compiles match conditions that have been accepted. Those of policies use the environment of the policy's other expressions. */
 export function compileMatchConditions(
-  conditions: readonly MatchCondition[],
+  conditions: JsonValue | undefined,
   owner: MatchConditionsOwner,
   metrics?: MatchConditionsMetrics,
   environment = admissionEnvironment('stored', { params: false, authorizer: true }),
 ): MatchConditions {
-  const compiled = conditions.map(({ name, expression }) => ({
-    name,
-    expression: compileExpression(environment, expression, [types.BOOL]),
+  const compiled = objectsOf(conditions).map((condition) => ({
+    name: textAt(condition, 'name'),
+    expression: compileExpression(environment, textAt(condition, 'expression'), [types.BOOL]),
   }));
   return new MatchConditions(compiled, owner, metrics);
 }

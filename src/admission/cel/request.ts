@@ -1,25 +1,13 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { GroupVersionKind, GroupVersionResource } from '../../apimachinery/meta/meta.js';
 import type { UserInfo } from '../../authentication/user/user.js';
+import type { AdmissionAttributes, VersionedResource } from '../interfaces.js';
 
 /** The attributes of a request that its AdmissionRequest contains. */
-export interface RequestFacts {
-  readonly operation: string;
-  readonly kind: GroupVersionKind;
-  readonly resource: GroupVersionResource;
-  readonly subresource: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly options: JsonObject | undefined;
-  readonly dryRun: boolean;
-  readonly user: UserInfo;
-}
-
-/** The kind and resource under which a rule has matched a request. They differ from the request's own if an equivalent version matched. */
-export interface MatchedAs {
-  readonly kind: GroupVersionKind;
-  readonly resource: GroupVersionResource;
-}
+export type RequestFacts = Pick<
+  AdmissionAttributes,
+  'operation' | 'kind' | 'resource' | 'subresource' | 'namespace' | 'name' | 'options' | 'dryRun' | 'user'
+>;
 
 const kindOf = ({ group, version, kind }: GroupVersionKind): JsonObject => ({ group, version, kind });
 const resourceOf = ({ group, version, resource }: GroupVersionResource): JsonObject => ({ group, version, resource });
@@ -34,8 +22,11 @@ function userOf(user: UserInfo): JsonObject {
   return out;
 }
 
-/** Returns `request` for expressions: an AdmissionRequest without the objects and without empty fields. */
-export function admissionRequest(facts: RequestFacts, matched: MatchedAs): JsonObject {
+/**
+ * Returns `request` for expressions: an AdmissionRequest without the objects and without empty fields. `matched` are the kind and
+ * resource under which a rule has matched: they differ from the request's own if an equivalent version matched.
+ */
+export function admissionRequest(facts: RequestFacts, matched: VersionedResource): JsonObject {
   const request: JsonObject = {
     uid: '',
     kind: kindOf(matched.kind),
@@ -47,7 +38,7 @@ export function admissionRequest(facts: RequestFacts, matched: MatchedAs): JsonO
     object: null,
     oldObject: null,
     dryRun: facts.dryRun,
-    options: facts.options ?? null,
+    options: facts.options,
   };
   if (facts.subresource !== '') {
     request['subResource'] = facts.subresource;

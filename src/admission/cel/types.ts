@@ -1,4 +1,5 @@
 import { CelError, Opaque, types, type StructDecl, type Type, type Value } from '@annex/cel';
+import { getOwn } from '../../util/get-own.js';
 
 const { BOOL, DYN, INT, STRING, TIMESTAMP, listOf, mapOf, objectType } = types;
 
@@ -65,12 +66,9 @@ const STRUCTS: Readonly<Record<string, Fields>> = {
   },
 };
 
-const own = <T>(record: Readonly<Record<string, T>>, key: string): T | undefined =>
-  Object.hasOwn(record, key) ? record[key] : undefined;
-
 export function admissionStruct(name: string): StructDecl | undefined {
-  const fields = own(STRUCTS, name);
-  return fields === undefined ? undefined : { type: objectType(name), field: (field) => own(fields, field) };
+  const fields = getOwn(STRUCTS, name);
+  return fields === undefined ? undefined : { type: objectType(name), field: (field) => getOwn(fields, field) };
 }
 
 /** An `Object{…}` literal, or one of a nested type. Expressions do not know the fields of the resource's schema. */
@@ -153,7 +151,7 @@ function goKind(value: Value): string {
 /** Resolves the types that mutations construct: `JSONPatch`, and `Object` with everything below it. */
 export function patchStruct(name: string): StructDecl | undefined {
   if (name === JSON_PATCH) {
-    return { type: PATCH_TYPE, field: (field) => own(PATCH_FIELDS, field) ?? NO_TYPE, create: createPatch };
+    return { type: PATCH_TYPE, field: (field) => getOwn(PATCH_FIELDS, field) ?? NO_TYPE, create: createPatch };
   }
   if (name !== 'Object' && !name.startsWith('Object.')) return undefined;
   return { type: objectType(name), field: () => DYN, create: (fields) => new ObjectLiteral(name, fields) };

@@ -1,5 +1,5 @@
 import { newForbidden } from '../../apimachinery/meta/errors.js';
-import { deepEqual, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { deepEqual, objectAt, textAt } from '../../apimachinery/json/json.js';
 import { type GroupResource, type KubeObject, quote } from '../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import { CertificateRequestError, parseCertificateRequest } from '../../pki/certificate-request.js';
@@ -13,7 +13,7 @@ const isSigningRequest = ({ resource, subresource }: AdmissionAttributes, wanted
 
 const readsObjects = ({ group }: GroupResource): boolean => group === GROUP;
 
-const signerOf = (request: KubeObject | undefined): string => stringAt(objectAt(request, 'spec'), 'signerName') ?? '';
+const signerOf = (request: KubeObject | undefined): string => textAt(objectAt(request, 'spec'), 'signerName');
 
 /** Reports whether the user may use the verb on the signer, or on all signers of its domain. */
 async function allowed(authorizer: Authorizer, attributes: AdmissionAttributes, verb: string): Promise<boolean> {
@@ -79,7 +79,7 @@ const subjectRestriction: AdmissionPlugin = {
   validate(attributes) {
     const { object, resource, name } = attributes;
     if (!isSigningRequest(attributes, '') || signerOf(object) !== CLIENT_SIGNER) return;
-    const pem = Buffer.from(stringAt(objectAt(object, 'spec'), 'request') ?? '', 'base64').toString('latin1');
+    const pem = Buffer.from(textAt(objectAt(object, 'spec'), 'request'), 'base64').toString('latin1');
     let organizations: readonly string[];
     try {
       ({ organizations } = parseCertificateRequest(pem));

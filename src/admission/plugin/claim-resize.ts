@@ -4,6 +4,9 @@ import { resourceList, ZERO } from '../../quota/resource-list.js';
 import type { Quantity } from '../../apimachinery/meta/quantity.js';
 import type { AdmissionPlugin } from '../interfaces.js';
 import { refusal } from '../refusal.js';
+import { isAboutCore, isCore } from './core-resources.js';
+
+const CLAIMS = 'persistentvolumeclaims';
 
 const sizeOf = (claim: KubeObject | undefined): Quantity =>
   resourceList(objectAt(objectAt(claim, 'spec'), 'resources')?.['requests']).get('storage') ?? ZERO;
@@ -13,10 +16,10 @@ export function persistentVolumeClaimResize(): AdmissionPlugin {
   return {
     name: 'PersistentVolumeClaimResize',
     handles: (operation) => operation === 'UPDATE',
-    readsObjects: ({ group, resource }) => group === '' && resource === 'persistentvolumeclaims',
+    readsObjects: (resource) => isCore(resource, CLAIMS),
     validate(attributes) {
-      const { resource, subresource, object, oldObject } = attributes;
-      if (resource.group !== '' || resource.resource !== 'persistentvolumeclaims' || subresource !== '') return;
+      const { object, oldObject } = attributes;
+      if (!isAboutCore(attributes, CLAIMS)) return;
       if (sizeOf(object).compare(sizeOf(oldObject)) <= 0) return;
       if (stringAt(objectAt(oldObject, 'status'), 'phase') !== 'Bound') {
         throw refusal(attributes, 'Only bound persistent volume claims can be expanded');

@@ -1,7 +1,10 @@
 import { ApiError, newForbidden, newNotFound } from '../../apimachinery/meta/errors.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
+import { refusal } from '../refusal.js';
 import type { NamespaceSource } from '../sources.js';
+import { isCore } from './core-resources.js';
+import { then } from '../../util/maybe-promise.js';
 
 /** Namespaces that cannot be deleted. */
 const IMMORTAL_NAMESPACES = new Set(['default', 'kube-system', 'kube-public']);
@@ -15,19 +18,14 @@ export function namespaceLifecycle(namespaces: NamespaceSource): AdmissionPlugin
     readsObjects: () => false,
     admit(attributes) {
       const { operation, resource, namespace, name } = attributes;
-      const isNamespace = resource.group === '' && resource.resource === 'namespaces';
+      const isNamespace = isCore(resource, 'namespaces');
       if (operation === 'DELETE' && isNamespace && attributes.subresource === '' && IMMORTAL_NAMESPACES.has(name)) {
         throw newForbidden(resource, name, 'this namespace may not be deleted');
       }
       // Namespaces themselves, cluster-scoped objects, deletions and access reviews are admitted.
       if (isNamespace || namespace === '' || operation === 'DELETE' || isAccessReview(attributes)) return;
-      const found = namespaces.get(namespace);
-      if (!(found instanceof Promise)) {
+      return then(namespaces.get(namespace), (found) => {
         check(attributes, found);
-        return;
-      }
-      return found.then((read) => {
-        check(attributes, read);
       });
     },
   };
@@ -39,22 +37,13 @@ function isAccessReview(attributes: AdmissionAttributes): boolean {
   );
 }
 
-/** Returns the name of the object for errors; before it has one, its generateName. */
-function nameOf({ name, object }: AdmissionAttributes): string {
-  if (name !== '') return name;
-  return object?.metadata.name || object?.metadata.generateName || 'Unknown';
-}
-
 function check(attributes: AdmissionAttributes, namespace: KubeObject | undefined): void {
   if (namespace === undefined) throw newNotFound(NAMESPACES, attributes.namespace);
   if (attributes.operation !== 'CREATE') return;
   const phase = (namespace['status'] as { phase?: string } | undefined)?.phase;
   if (phase !== 'Terminating' && !hasDeletionTimestamp(namespace)) return;
-  const refused = newForbidden(
-    attributes.resource,
-    nameOf(attributes),
-    `unable to create new content in namespace ${attributes.namespace} because it is being terminated`,
-  );
+  const why = `unable to create new content in namespace ${attributes.namespace} because it is being terminated`;
+  const refused = refusal(attributes, why);
   throw new ApiError(refused.code, refused.reason, refused.message, {
     ...refused.details,
     causes: [

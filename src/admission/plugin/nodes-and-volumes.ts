@@ -1,10 +1,8 @@
 import { isObject, objectAt } from '../../apimachinery/json/json.js';
-import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
+import type { AdmissionPlugin } from '../interfaces.js';
+import { isAboutCore, isCore } from './core-resources.js';
 
 const creates = (operation: string): boolean => operation === 'CREATE';
-
-const isCore = ({ resource, subresource }: AdmissionAttributes, plural: string): boolean =>
-  resource.group === '' && resource.resource === plural && subresource === '';
 
 const PROTECTION: Readonly<Record<string, string>> = {
   persistentvolumes: 'kubernetes.io/pv-protection',
@@ -20,7 +18,7 @@ export function storageObjectInUseProtection(): AdmissionPlugin {
     admit(attributes) {
       const { object, resource } = attributes;
       const finalizer = PROTECTION[resource.resource];
-      if (finalizer === undefined || object === undefined || !isCore(attributes, resource.resource)) return;
+      if (finalizer === undefined || object === undefined || !isAboutCore(attributes, resource.resource)) return;
       const finalizers = object.metadata.finalizers ?? [];
       if (!finalizers.includes(finalizer)) object.metadata.finalizers = [...finalizers, finalizer];
     },
@@ -34,10 +32,10 @@ export function taintNodesByCondition(): AdmissionPlugin {
   return {
     name: 'TaintNodesByCondition',
     handles: creates,
-    readsObjects: ({ group, resource }) => group === '' && resource === 'nodes',
+    readsObjects: (resource) => isCore(resource, 'nodes'),
     admit(attributes) {
       const { object } = attributes;
-      if (object === undefined || !isCore(attributes, 'nodes')) return;
+      if (object === undefined || !isAboutCore(attributes, 'nodes')) return;
       const spec = objectAt(object, 'spec') ?? (object['spec'] = {});
       const given = spec['taints'];
       const taints = Array.isArray(given) ? given : [];

@@ -1,6 +1,7 @@
-import { objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { objectAt, textAt } from '../../apimachinery/json/json.js';
 import type { AdmissionPlugin } from '../interfaces.js';
 import type { ObjectReader } from '../object-reader.js';
+import { isAboutCore, isCore } from './core-resources.js';
 
 const LABELS = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region'];
 
@@ -9,10 +10,11 @@ export function podTopologyLabels(nodes: ObjectReader): AdmissionPlugin {
   return {
     name: 'PodTopologyLabels',
     handles: (operation) => operation === 'CREATE',
-    readsObjects: ({ group, resource }) => group === '' && resource === 'pods',
-    admit({ resource, subresource, object }) {
-      if (resource.group !== '' || resource.resource !== 'pods' || subresource !== '') return;
-      const node = stringAt(objectAt(object, 'spec'), 'nodeName') ?? '';
+    readsObjects: (resource) => isCore(resource, 'pods'),
+    admit(attributes) {
+      const { object } = attributes;
+      if (!isAboutCore(attributes, 'pods')) return;
+      const node = textAt(objectAt(object, 'spec'), 'nodeName');
       if (object === undefined || node === '') return;
       const labels = Object.entries(nodes.cached('', node)?.metadata.labels ?? {});
       const found = labels.filter(([key]) => LABELS.includes(key));

@@ -1,17 +1,18 @@
 import { ApiError, newForbidden } from '../../apimachinery/meta/errors.js';
-import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { isObject, type JsonObject, objectAt, textAt } from '../../apimachinery/json/json.js';
 import { type GroupResource, type KubeObject, quote } from '../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
+import { isAboutCore, isCore } from './core-resources.js';
 import { getOwn } from '../../util/get-own.js';
 
 const changes = (operation: string): boolean => operation === 'CREATE' || operation === 'UPDATE';
 
-const isPods = ({ group, resource }: GroupResource): boolean => group === '' && resource === 'pods';
+const isPods = (resource: GroupResource): boolean => isCore(resource, 'pods');
 
 /** Returns the spec of the pod that a request writes, or undefined if it writes anything else. */
-function podSpec({ resource, subresource, object }: AdmissionAttributes): JsonObject | undefined {
-  if (resource.group !== '' || resource.resource !== 'pods' || subresource !== '' || object === undefined)
-    return undefined;
+function podSpec(attributes: AdmissionAttributes): JsonObject | undefined {
+  const { object } = attributes;
+  if (object === undefined || !isAboutCore(attributes, 'pods')) return undefined;
   return objectAt(object, 'spec') ?? (object['spec'] = {});
 }
 
@@ -40,7 +41,7 @@ export function podPriority(): AdmissionPlugin {
 
 function setPriority({ resource, name, object }: AdmissionAttributes, spec: JsonObject): void {
   const refuse = (why: string): Error => newForbidden(resource, object?.metadata.name ?? name, why);
-  const className = stringAt(spec, 'priorityClassName') ?? '';
+  const className = textAt(spec, 'priorityClassName');
   const priority = className === '' ? 0 : getOwn(PRIORITIES, className);
   if (priority === undefined) throw refuse(`no PriorityClass with name ${className} was found`);
   const given = spec['priority'];
@@ -121,7 +122,7 @@ export function defaultTolerationSeconds(): AdmissionPlugin {
 }
 
 function tolerates(toleration: JsonObject, taint: string): boolean {
-  const key = stringAt(toleration, 'key') ?? '';
-  const effect = stringAt(toleration, 'effect') ?? '';
+  const key = textAt(toleration, 'key');
+  const effect = textAt(toleration, 'effect');
   return (key === '' || key === taint) && (effect === '' || effect === 'NoExecute');
 }

@@ -63,6 +63,12 @@ export function stringAt(parent: JsonObject | undefined, key: string): string | 
   return typeof value === 'string' ? value : undefined;
 }
 
+/** Returns the string at a key; empty if it is absent or not a string. */
+export function textAt(parent: JsonObject | undefined, key: string): string {
+  const value = parent?.[key];
+  return typeof value === 'string' ? value : '';
+}
+
 /** Returns a deep copy, facts included. structuredClone is several times slower on plain JSON. */
 export function deepCopy<T extends JsonValue | undefined>(value: T): T {
   return copyValue(value) as T;

@@ -1,7 +1,8 @@
 import { type FieldError, type FieldPath, invalid } from '../meta/field-error.js';
-import { isDns1123Label, isDns1123Subdomain, isLabelValue, isQualifiedName } from './names.js';
+import { isConfigMapKey, isDns1123Label, isDns1123Subdomain, isLabelValue, isQualifiedName } from './names.js';
 
-const toFieldErrors =
+/** Returns a check that reports each text of another one. */
+export const toFieldErrors =
   (check: (value: string) => readonly string[]) =>
   (value: string, path: FieldPath | string): FieldError[] =>
     check(value).map((text) => invalid(path, value, text));
@@ -18,6 +19,9 @@ export const subdomainErrorsIfSet = (value: string, path: FieldPath | string): F
 
 /** Validates a name with an optional domain prefix: a label key, finalizer, or resource. */
 export const qualifiedNameErrors = toFieldErrors(isQualifiedName);
+
+/** Validates a key of a ConfigMap or Secret. */
+export const configMapKeyErrors = toFieldErrors(isConfigMapKey);
 
 /** Validates the value of a label. */
 export const labelValueErrors = toFieldErrors(isLabelValue);

@@ -251,7 +251,11 @@ export function validateObjectMetaUpdate(meta: ObjectMeta, old: ObjectMeta, path
   return errors;
 }
 
-const STANDARD_FINALIZERS = new Set(['kubernetes', FINALIZER_ORPHAN_DEPENDENTS, FINALIZER_DELETE_DEPENDENTS]);
+export const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([
+  'kubernetes',
+  FINALIZER_ORPHAN_DEPENDENTS,
+  FINALIZER_DELETE_DEPENDENTS,
+]);
 
 /** Returns the warnings that kube-apiserver sends about finalizers that a write adds to a custom resource. */
 export function finalizerWarnings(

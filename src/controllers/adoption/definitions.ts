@@ -5,10 +5,6 @@ import { objectsOf } from '../../apimachinery/json/values.js';
 import { aggregate } from '../../apimachinery/meta/field-error.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { validateCustomResourceDefinition } from '../../registry/apiextensions/customresourcedefinition/validation/validation.js';
-import {
-  validateDefaultByRules,
-  validateRules,
-} from '../../registry/apiextensions/customresourcedefinition/validation/rule-checks.js';
 import { setStoredForm } from '../../registry/apiextensions/customresourcedefinition/defaults.js';
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
@@ -54,6 +50,6 @@ export function definitionOf(crd: KubeObject): KubeObject {
 export function refusalReason(crd: KubeObject): string {
   const definition = definitionOf(crd);
   setStoredForm(definition);
-  const errors = validateCustomResourceDefinition(withFloats(definition), { validateRules, validateDefaultByRules });
+  const errors = validateCustomResourceDefinition(withFloats(definition));
   return errors.length === 0 ? '' : `${definition.metadata.name ?? ''}: ${aggregate(errors)}`;
 }

@@ -5,7 +5,7 @@ import {
   type OwnerReference,
   parseGroupVersion,
 } from '../../apimachinery/meta/meta.js';
-import { FINALIZER_FOREGROUND, FINALIZER_ORPHAN } from '../../registry/generic/delete.js';
+import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from '../../apimachinery/validation/object-meta.js';
 import { splitKey } from '../../registry/generic/store/resource-store.js';
 import { WATCH_ALL, watchUntilDone } from '../../registry/generic/loopback/watch-until-done.js';
 import type { ApiRegistry, StoredApi } from '../../registry/generic/store/api-registry.js';
@@ -203,14 +203,14 @@ export class GarbageCollector {
     if (!hasDeletionTimestamp(owner)) return;
     const finalizers = owner.metadata.finalizers ?? [];
     const dependents = this.graph.dependentsOf(owner.metadata.uid ?? '');
-    if (finalizers.includes(FINALIZER_ORPHAN)) {
+    if (finalizers.includes(FINALIZER_ORPHAN_DEPENDENTS)) {
       for (const dependent of dependents) await this.orphan(dependent, owner.metadata.uid ?? '');
-      await removeFinalizer(client, owner, FINALIZER_ORPHAN);
-    } else if (finalizers.includes(FINALIZER_FOREGROUND)) {
+      await removeFinalizer(client, owner, FINALIZER_ORPHAN_DEPENDENTS);
+    } else if (finalizers.includes(FINALIZER_DELETE_DEPENDENTS)) {
       const uid = owner.metadata.uid ?? '';
       for (const dependent of dependents) this.enqueueDependent(dependent);
       const isBlocked = dependents.some(({ owners }) => owners.some((owner) => owner.uid === uid && isBlocking(owner)));
-      if (!isBlocked) await removeFinalizer(client, owner, FINALIZER_FOREGROUND);
+      if (!isBlocked) await removeFinalizer(client, owner, FINALIZER_DELETE_DEPENDENTS);
     }
   }
 
@@ -250,7 +250,7 @@ export class GarbageCollector {
 }
 
 const isForegroundDeleted = (object: KubeObject): boolean =>
-  hasDeletionTimestamp(object) && (object.metadata.finalizers ?? []).includes(FINALIZER_FOREGROUND);
+  hasDeletionTimestamp(object) && (object.metadata.finalizers ?? []).includes(FINALIZER_DELETE_DEPENDENTS);
 
 /** Reports whether an owner that is deleted in the foreground waits for the object with this reference. */
 const isBlocking = (owner: OwnerReference): boolean => owner.blockOwnerDeletion === true;
@@ -258,8 +258,8 @@ const isBlocking = (owner: OwnerReference): boolean => owner.blockOwnerDeletion 
 /** Returns the deletion policy that the object's own finalizers ask for. */
 function ownPolicy(object: KubeObject): DeletionPolicy {
   const finalizers = object.metadata.finalizers ?? [];
-  if (finalizers.includes(FINALIZER_ORPHAN)) return 'Orphan';
-  return finalizers.includes(FINALIZER_FOREGROUND) ? 'Foreground' : 'Background';
+  if (finalizers.includes(FINALIZER_ORPHAN_DEPENDENTS)) return 'Orphan';
+  return finalizers.includes(FINALIZER_DELETE_DEPENDENTS) ? 'Foreground' : 'Background';
 }
 
 /** Updates the object so that none of its owners waits for it any longer. */

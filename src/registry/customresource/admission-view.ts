@@ -1,7 +1,7 @@
 import type { VersionedResource } from '../../admission/interfaces.js';
 import { ApiError, newInternalError } from '../../apimachinery/meta/errors.js';
 import { noteFloats } from '../../apimachinery/json/float.js';
-import { type JsonObject, stringAt } from '../../apimachinery/json/json.js';
+import { type JsonObject, textAt } from '../../apimachinery/json/json.js';
 import {
   formatGroupVersion,
   formatGroupVersionKind,
@@ -14,7 +14,7 @@ import {
 import { MetadataError, readMetadata, type WrongTypePolicy } from '../../schema/metadata.js';
 import { retryOnPendingConversion } from '../generic/loopback/conversion-retry.js';
 import type { AdmissionView } from '../rest/served.js';
-import { type CompiledVersion, readScale } from './compiled.js';
+import { type FormOf, readScale } from './compiled.js';
 import type { Conversion } from './conversion/conversion.js';
 import type { Definition, DefinitionVersion } from './definition.js';
 import { SCALE_GVK } from './scale/scale.js';
@@ -26,7 +26,7 @@ import { SCALE_GVK } from './scale/scale.js';
 export function customAdmissionView(
   definition: Definition,
   conversion: Conversion,
-  formOf: (groupVersion: string) => CompiledVersion | undefined,
+  formOf: FormOf,
   exchanged: AdmissionView['exchanged'],
 ): AdmissionView {
   const cached = new Map<string, readonly VersionedResource[]>();
@@ -52,9 +52,9 @@ export function customAdmissionView(
 
 /** Throws an internal error if a mutation changed the object's type, which is not the client's fault. */
 function checkKind(changed: JsonObject, wanted: GroupVersionKind): void {
-  const kind = stringAt(changed, 'kind') ?? '';
+  const kind = textAt(changed, 'kind');
   if (kind === '') throw newInternalError(`Object 'Kind' is missing in '${goJson(changed)}'`);
-  const given = parseGroupVersion(stringAt(changed, 'apiVersion') ?? '') ?? { group: '', version: '' };
+  const given = parseGroupVersion(textAt(changed, 'apiVersion')) ?? { group: '', version: '' };
   if (given.group === wanted.group && given.version === wanted.version) return;
   const shown = formatGroupVersionKind({ ...given, kind });
   const to = quote(formatGroupVersion(wanted));

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { isObject, type JsonObject, type JsonValue, objectAt, textAt } from '../../apimachinery/json/json.js';
 import { simplePath } from '../../schema/scale.js';
 import type { Attributes } from '../../storage/cacher/interfaces.js';
 import type { Definition } from './definition.js';
@@ -18,10 +18,10 @@ export function customAttributes(
     for (const { name, schema } of definition.versions) schemas.set(`${definition.group}/${name}`, schema);
   return (object) => {
     const meta = objectAt(object, 'metadata');
-    const fields: Record<string, string> = { 'metadata.name': stringAt(meta, 'name') ?? '' };
-    if (definition.namespaced) fields['metadata.namespace'] = stringAt(meta, 'namespace') ?? '';
+    const fields: Record<string, string> = { 'metadata.name': textAt(meta, 'name') };
+    if (definition.namespaced) fields['metadata.namespace'] = textAt(meta, 'namespace');
     if (paths.length > 0) {
-      const schema = schemas.get(stringAt(object, 'apiVersion') ?? '');
+      const schema = schemas.get(textAt(object, 'apiVersion'));
       for (const { name, keys } of paths) fields[name] = selectableValue(object, keys, schema);
     }
     return { labels: objectAt(meta, 'labels') as Record<string, string> | undefined, fields };

@@ -1,5 +1,5 @@
 import { serialize } from 'node:v8';
-import { type JsonObject, stringAt } from '../../apimachinery/json/json.js';
+import { type JsonObject, stringAt, textAt } from '../../apimachinery/json/json.js';
 import { PREPARED_RULES_PARTS } from '../../scheduling/thresholds.js';
 import { compileRules } from '../../schema/cel/index.js';
 import { compileSchema } from '../../schema/compile.js';
@@ -66,6 +66,9 @@ export interface CompiledVersion {
   readonly preserveUnknownFields: boolean;
 }
 
+/** Returns the compiled version for a `group/version`, or undefined if the type has no such version. */
+export type FormOf = (groupVersion: string) => CompiledVersion | undefined;
+
 const ANYTHING: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
 function compileVersion(definition: Definition, version: DefinitionVersion, made?: PrebuiltNodes): CompiledVersion {
@@ -82,8 +85,8 @@ export function readScale(version: DefinitionVersion): ScalePaths | undefined {
   if (version.scale === undefined) return undefined;
   const labelSelectorPath = stringAt(version.scale, 'labelSelectorPath');
   return {
-    specReplicasPath: stringAt(version.scale, 'specReplicasPath') ?? '',
-    statusReplicasPath: stringAt(version.scale, 'statusReplicasPath') ?? '',
+    specReplicasPath: textAt(version.scale, 'specReplicasPath'),
+    statusReplicasPath: textAt(version.scale, 'statusReplicasPath'),
     ...(labelSelectorPath === undefined ? {} : { labelSelectorPath }),
   };
 }

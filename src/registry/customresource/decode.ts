@@ -4,11 +4,11 @@ import type { JsonObject } from '../../apimachinery/json/json.js';
 import { compareUtf8, type GroupVersionKind, type KubeObject, quote } from '../../apimachinery/meta/meta.js';
 import { inOrderOfKeys, MetadataError, readMetadata } from '../../schema/metadata.js';
 import { DecodeError, type DecodedObject } from '../rest/served.js';
-import type { CompiledVersion } from './compiled.js';
+import type { FormOf } from './compiled.js';
 
 /** Decodes a body into an object of the version: reads metadata strictly, prunes unknown fields, coerces embedded objects, sets defaults. */
 export function decodeCustom(
-  formOf: (groupVersion: string) => CompiledVersion | undefined,
+  formOf: FormOf,
   gvk: GroupVersionKind,
   body: DetailedJson,
   strict: boolean,

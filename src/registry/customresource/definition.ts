@@ -1,5 +1,5 @@
 import { conditionsOf } from '../../apimachinery/meta/conditions.js';
-import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, stringAt, textAt } from '../../apimachinery/json/json.js';
 import { objectsOf, stringsOf } from '../../apimachinery/json/values.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { StoredType } from '../generic/store/resource-store.js';
@@ -52,14 +52,14 @@ export function readDefinition(crd: KubeObject): Definition {
   const spec = objectAt(crd, 'spec') ?? {};
   const names = objectAt(objectAt(crd, 'status'), 'acceptedNames') ?? objectAt(spec, 'names') ?? {};
   const versions = objectsOf(spec['versions']).map(readVersion);
-  const kind = stringAt(names, 'kind') ?? '';
+  const kind = textAt(names, 'kind');
   return {
     name: crd.metadata.name ?? '',
     uid: crd.metadata.uid ?? '',
-    group: stringAt(spec, 'group') ?? '',
+    group: textAt(spec, 'group'),
     namespaced: stringAt(spec, 'scope') === 'Namespaced',
     names: {
-      plural: stringAt(objectAt(spec, 'names'), 'plural') ?? '',
+      plural: textAt(objectAt(spec, 'names'), 'plural'),
       singular: stringAt(names, 'singular') ?? kind.toLowerCase(),
       kind,
       listKind: stringAt(names, 'listKind') ?? `${kind}List`,
@@ -67,11 +67,10 @@ export function readDefinition(crd: KubeObject): Definition {
       categories: stringsOf(names['categories']),
     },
     versions,
-    storageVersion:
-      stringAt(
-        objectsOf(spec['versions']).find((v) => v['storage'] === true),
-        'name',
-      ) ?? '',
+    storageVersion: textAt(
+      objectsOf(spec['versions']).find((v) => v['storage'] === true),
+      'name',
+    ),
     preserveUnknownFields: spec['preserveUnknownFields'] === true,
     conversion: objectAt(spec, 'conversion'),
   };
@@ -80,7 +79,7 @@ export function readDefinition(crd: KubeObject): Definition {
 function readVersion(version: JsonObject): DefinitionVersion {
   const subresources = objectAt(version, 'subresources');
   return {
-    name: stringAt(version, 'name') ?? '',
+    name: textAt(version, 'name'),
     served: version['served'] === true,
     deprecated: version['deprecated'] === true,
     deprecationWarning: stringAt(version, 'deprecationWarning'),
@@ -88,7 +87,7 @@ function readVersion(version: JsonObject): DefinitionVersion {
     hasStatus: objectAt(subresources, 'status') !== undefined,
     scale: objectAt(subresources, 'scale'),
     columns: objectsOf(version['additionalPrinterColumns']),
-    selectableFields: objectsOf(version['selectableFields']).map((field) => stringAt(field, 'jsonPath') ?? ''),
+    selectableFields: objectsOf(version['selectableFields']).map((field) => textAt(field, 'jsonPath')),
   };
 }
 

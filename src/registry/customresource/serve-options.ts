@@ -3,7 +3,7 @@ import type { Clock } from '../../util/clock.js';
 import type { ResourceStore } from '../generic/store/resource-store.js';
 import type { ResourceType } from '../rest/interfaces.js';
 import type { OffloadableDefinition } from '../rest/served.js';
-import type { CompiledDefinition, CompiledVersion } from './compiled.js';
+import type { CompiledDefinition, CompiledVersion, FormOf } from './compiled.js';
 import type { Conversion } from './conversion/conversion.js';
 import type { CustomView, ConvertedObject } from './view.js';
 
@@ -29,9 +29,6 @@ export type OffloadConversion = (
   resource: string,
   object: CachedObject,
 ) => Promise<ConvertedObject> | undefined;
-
-/** Returns the compiled version for a `group/version`, or undefined if the type has no such version. */
-export type FormOf = (groupVersion: string) => CompiledVersion | undefined;
 
 /** The parts from which one version of a definition is served. */
 export interface VersionParts {

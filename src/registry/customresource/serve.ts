@@ -2,10 +2,10 @@ import { sleep } from '../../util/clock.js';
 import type { StoredApi } from '../generic/store/api-registry.js';
 import type { OffloadableDefinition } from '../rest/served.js';
 import { customAttributes } from './attributes.js';
-import type { CompiledVersion } from './compiled.js';
+import type { CompiledVersion, FormOf } from './compiled.js';
 import { ConvertedCache } from './conversion/converted-cache.js';
 import { resourceType } from './resource-type.js';
-import type { FormOf, ServeOptions } from './serve-options.js';
+import type { ServeOptions } from './serve-options.js';
 import { servedVersion } from './served-version.js';
 import { CustomView } from './view.js';
 

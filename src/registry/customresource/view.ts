@@ -1,5 +1,5 @@
 import { ApiError } from '../../apimachinery/meta/errors.js';
-import { deepEqual, type JsonObject, stringAt } from '../../apimachinery/json/json.js';
+import { deepEqual, type JsonObject, textAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { CompiledSchema } from '../../schema/interfaces.js';
 import type { Attributes, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
@@ -227,7 +227,7 @@ export class CustomView {
 
   /** Prunes and defaults a tree, in place, in the version in which it is stored. */
   private normalizeStored(stored: JsonObject): KubeObject {
-    const storedAs = stringAt(stored, 'apiVersion') ?? '';
+    const storedAs = textAt(stored, 'apiVersion');
     const form = this.options.formOf(storedAs);
     if (form === undefined) {
       throw new ApiError(500, '', `request to convert CR from an invalid group/version: ${storedAs}`);

@@ -8,7 +8,6 @@ import { beforeUpdate } from './before.js';
 
 const strategy = {
   hasGeneration: true,
-  prepareForUpdate: () => undefined,
   validateUpdate: () => [],
 } as unknown as Strategy;
 const served = { type: { namespaced: false } } as unknown as ServedVersion;

@@ -21,7 +21,7 @@ export function beforeCreate(
   object: KubeObject,
 ): void {
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
-  strategy.prepareForCreate(context, object);
+  strategy.prepareForCreate?.(context, object);
   if (strategy.hasGeneration === true) object.metadata.generation = 1;
   throwIfInvalid(served, object, strategy.validateCreate(context, object));
   throwIfInvalid(
@@ -46,7 +46,7 @@ export function beforeUpdate(
   const meta = object.metadata;
   if (old.metadata.generation === undefined) delete meta.generation;
   else meta.generation = old.metadata.generation;
-  strategy.prepareForUpdate(context, object, old);
+  strategy.prepareForUpdate?.(context, object, old);
   if (strategy.hasGeneration === true && !sameSpec(object, old)) {
     object.metadata.generation = (old.metadata.generation ?? 0) + 1;
   }

@@ -2,11 +2,11 @@ import { ApiError, newAlreadyExists, newGenerateNameConflict } from '../../apima
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { deepCopy } from '../../apimachinery/json/json.js';
 import type { RequestContext } from '../../request/context.js';
-import { StorageError } from '../../storage/errors.js';
+
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 import { beforeCreate } from './before.js';
-import { decodeStored } from './loopback/detached-object.js';
+import { decodeIfSound } from './loopback/detached-object.js';
 import type { ResourceStore } from './store/resource-store.js';
 import { isResourceVersionSet } from './resource-version.js';
 import { fillSystemFields, generateName } from './system-fields.js';
@@ -71,22 +71,13 @@ async function createOnce(store: ResourceStore, request: CreateRequest, object: 
   return { object, stored: result.object };
 }
 
-/** Reports whether the existing object is being deleted; false if it cannot be decoded. */
-function isBeingDeleted(existing: StoredObject): boolean {
-  try {
-    return hasDeletionTimestamp(decodeStored(existing) as KubeObject);
-  } catch (error) {
-    if (error instanceof StorageError && error.code === 'corrupt') return false;
-    throw error;
-  }
-}
-
 function alreadyExists(store: ResourceStore, object: KubeObject, existing: StoredObject | undefined): ApiError {
   const name = object.metadata.name ?? '';
   const error =
     (object.metadata.generateName ?? '') === ''
       ? newAlreadyExists(store.groupResource, name)
       : newGenerateNameConflict(store.groupResource, name, 1);
-  if (existing === undefined || !isBeingDeleted(existing)) return error;
+  const found = existing && decodeIfSound(existing);
+  if (found === undefined || !hasDeletionTimestamp(found as KubeObject)) return error;
   return new ApiError(error.code, error.reason, `object is being deleted: ${error.message}`, error.details);
 }

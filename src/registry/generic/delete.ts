@@ -1,15 +1,13 @@
 import { newConflict, newNotFound } from '../../apimachinery/meta/errors.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
+import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from '../../apimachinery/validation/object-meta.js';
 import type { RequestContext } from '../../request/context.js';
 import type { Revision, StoredObject } from '../../storage/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 import { decodeInVersion } from './loopback/conversion-retry.js';
 import type { ResourceStore } from './store/resource-store.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
-
-export const FINALIZER_ORPHAN = 'orphan';
-export const FINALIZER_FOREGROUND = 'foregroundDeletion';
 
 /** meta/v1 DeleteOptions after validation. */
 export interface DeleteOptions {
@@ -239,9 +237,11 @@ function setGarbageCollectionFinalizers(request: DeleteRequest, object: KubeObje
   if (request.served.type.deletion.defaultGarbageCollection === 'unsupported') return;
   const existing = object.metadata.finalizers ?? [];
   const policy = effectivePolicy(request, existing);
-  const wanted = existing.filter((name) => name !== FINALIZER_ORPHAN && name !== FINALIZER_FOREGROUND);
-  if (policy === 'Orphan') wanted.push(FINALIZER_ORPHAN);
-  if (policy === 'Foreground') wanted.push(FINALIZER_FOREGROUND);
+  const wanted = existing.filter(
+    (name) => name !== FINALIZER_ORPHAN_DEPENDENTS && name !== FINALIZER_DELETE_DEPENDENTS,
+  );
+  if (policy === 'Orphan') wanted.push(FINALIZER_ORPHAN_DEPENDENTS);
+  if (policy === 'Foreground') wanted.push(FINALIZER_DELETE_DEPENDENTS);
   const same = wanted.length === existing.length && wanted.every((name) => existing.includes(name));
   if (same) return;
   if (wanted.length === 0) delete object.metadata.finalizers;
@@ -258,8 +258,8 @@ function effectivePolicy(
     return propagationPolicy;
   }
   for (const finalizer of finalizers) {
-    if (finalizer === FINALIZER_ORPHAN) return 'Orphan';
-    if (finalizer === FINALIZER_FOREGROUND) return 'Foreground';
+    if (finalizer === FINALIZER_ORPHAN_DEPENDENTS) return 'Orphan';
+    if (finalizer === FINALIZER_DELETE_DEPENDENTS) return 'Foreground';
   }
   return request.served.type.deletion.defaultGarbageCollection === 'orphan' ? 'Orphan' : 'Background';
 }

@@ -7,8 +7,8 @@ import {
 import { StorageError } from '../../storage/errors.js';
 
 /**
- * Maps a storage error to an API Status; no other place does. `asked` is the request's resourceVersion as written, because a double
- * cannot hold every value that a client may send.
+ * Maps a storage error to an API Status; no other place does. `requestedVersion` is the request's resourceVersion as written, because a
+ * double cannot hold every value that a client may send.
  */
 export function interpretStorageError(
   error: unknown,

@@ -9,23 +9,24 @@ function parseFailure(text: string): string | undefined {
   return undefined;
 }
 
-/** Parses a resourceVersion parameter; '' and '0' give 0. Anything but digits is a 500 without a reason, as in kube-apiserver. */
-export function parseResourceVersion(text: string): Revision {
-  if (text === '' || text === '0') return 0;
+/** Parses a revision; '' gives 0. Throws what `refuse` makes of the failure. */
+function parseOr(text: string, refuse: (failure: string) => ApiError): Revision {
+  if (text === '') return 0;
   const failure = parseFailure(text);
-  if (failure !== undefined) throw new ApiError(500, '', `resourceVersion: Invalid value: ${quote(text)}: ${failure}`);
+  if (failure !== undefined) throw refuse(failure);
   return Number(text);
 }
 
+const invalidParameter = (text: string, failure: string): string =>
+  `resourceVersion: Invalid value: ${quote(text)}: ${failure}`;
+
+/** Parses a resourceVersion parameter. Anything but digits is a 500 without a reason, as in kube-apiserver. */
+export const parseResourceVersion = (text: string): Revision =>
+  parseOr(text, (failure) => new ApiError(500, '', invalidParameter(text, failure)));
+
 /** Parses the resourceVersion of a list, where an invalid one is a 400. */
-export function parseListResourceVersion(text: string): Revision {
-  if (text === '' || text === '0') return 0;
-  const failure = parseFailure(text);
-  if (failure !== undefined) {
-    throw newBadRequest(`invalid resource version: resourceVersion: Invalid value: ${quote(text)}: ${failure}`);
-  }
-  return Number(text);
-}
+export const parseListResourceVersion = (text: string): Revision =>
+  parseOr(text, (failure) => newBadRequest(`invalid resource version: ${invalidParameter(text, failure)}`));
 
 /** Reports whether the resourceVersion inside an object names a revision. Text that is not a number does not, as in kube-apiserver. */
 export function isResourceVersionSet(text: string | undefined): boolean {
@@ -33,9 +34,5 @@ export function isResourceVersionSet(text: string | undefined): boolean {
 }
 
 /** Parses the resourceVersion inside an object. */
-export function parseObjectResourceVersion(text: string | undefined): Revision {
-  if (text === undefined || text === '' || text === '0') return 0;
-  const failure = parseFailure(text);
-  if (failure !== undefined) throw new ApiError(500, '', failure);
-  return Number(text);
-}
+export const parseObjectResourceVersion = (text = ''): Revision =>
+  parseOr(text, (failure) => new ApiError(500, '', failure));

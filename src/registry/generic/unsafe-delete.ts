@@ -1,8 +1,6 @@
 import { newInvalid } from '../../apimachinery/meta/errors.js';
 import { FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
-import { StorageError } from '../../storage/errors.js';
-import type { StoredObject } from '../../storage/interfaces.js';
-import { decodeStored } from './loopback/detached-object.js';
+import { decodeIfSound } from './loopback/detached-object.js';
 import type { ResourceStore } from './store/resource-store.js';
 
 const OPTION = 'ignoreStoreReadErrorWithClusterBreakingPotential';
@@ -16,7 +14,7 @@ export async function deleteUndecodable(store: ResourceStore, namespace: string,
   let current = await store.getLatest(key);
   for (;;) {
     // As in kube-apiserver, an object that does not exist is not corrupt.
-    if (current === undefined || isDecodable(current)) {
+    if (current === undefined || decodeIfSound(current) !== undefined) {
       const kind = { group: store.groupResource.group, kind: store.groupResource.resource };
       const why = 'is exclusively used to delete corrupt object(s), try again by removing this option';
       throw newInvalid(kind, name, [invalid(FieldPath.of(OPTION), true, why)]);
@@ -24,15 +22,5 @@ export async function deleteUndecodable(store: ResourceStore, namespace: string,
     const result = await store.remove(key, current);
     if (result.outcome === 'committed') return;
     current = result.current;
-  }
-}
-
-function isDecodable(stored: StoredObject): boolean {
-  try {
-    decodeStored(stored);
-    return true;
-  } catch (error) {
-    if (error instanceof StorageError && error.code === 'corrupt') return false;
-    throw error;
   }
 }

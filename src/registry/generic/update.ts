@@ -83,7 +83,7 @@ async function createInstead(store: ResourceStore, request: UpdateRequest): Prom
   return object;
 }
 
-/** Returns the new state; `gone` means that the update completes the object's deletion. */
+/** Returns the new state; `shouldRemove` means that the update completes the object's deletion. */
 async function nextState(
   store: ResourceStore,
   request: UpdateRequest,

@@ -52,10 +52,10 @@ export interface Strategy {
    */
   guard?(context: RequestContext, object: KubeObject, old: KubeObject | undefined): Promise<void>;
   /** Clears the fields that a client may not set on creation, such as status. */
-  prepareForCreate(context: RequestContext, object: KubeObject): void;
+  prepareForCreate?(context: RequestContext, object: KubeObject): void;
   validateCreate(context: RequestContext, object: KubeObject): readonly FieldError[];
   warningsOnCreate?(context: RequestContext, object: KubeObject): readonly string[];
-  prepareForUpdate(context: RequestContext, object: KubeObject, old: KubeObject): void;
+  prepareForUpdate?(context: RequestContext, object: KubeObject, old: KubeObject): void;
   validateUpdate(context: RequestContext, object: KubeObject, old: KubeObject): readonly FieldError[];
   warningsOnUpdate?(context: RequestContext, object: KubeObject, old: KubeObject): readonly string[];
   /** True if a PUT or apply to a name that does not exist creates the object. */
@@ -189,7 +189,7 @@ export interface ResourceType {
 }
 
 /** The type of the same name in another group. The results of conversions share parts with their arguments. */
-export interface Twin {
+interface Twin {
   readonly group: string;
   readonly version: string;
   toTwin(object: KubeObject): KubeObject;

@@ -4,7 +4,7 @@ import { AdmissionMetrics } from '../../admission/metrics.js';
 import type { TokenAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../../authentication/user/user.js';
 import { admissionPolicyTypes, webhookConfigurationTypes } from '../../registry/builtin/admissionregistration/index.js';
-import { customResourceDefinitionType } from '../../registry/apiextensions/customresourcedefinition/type.js';
+import { customResourceDefinitions } from '../../registry/apiextensions/customresourcedefinition/type.js';
 import { authenticationReviews } from '../../registry/builtin/authentication/reviews.js';
 import { authorizationReviews } from '../../registry/builtin/authorization/reviews.js';
 import { certificateSigningRequests } from '../../registry/builtin/certificates/certificatesigningrequests/type.js';
@@ -113,7 +113,7 @@ function installTypes(
     certificateSigningRequests,
     ...webhookConfigurationTypes,
     ...admissionPolicyTypes(paramAccess(authorizer, registry)),
-    customResourceDefinitionType({}),
+    customResourceDefinitions,
   ]);
   const reviews = [
     ...authorizationReviews({ authorizer, ruleResolver }),

@@ -16,7 +16,6 @@ export const CONTEXT = { signal, cancellation: signal } as Partial<RequestContex
 export const strategy: Partial<Strategy> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
-  prepareForUpdate: () => undefined,
   validateUpdate: () => [],
 };
 

@@ -1,4 +1,4 @@
-import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../apimachinery/json/values.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
 import { podConfigMapNames, podSecretNames } from '../../../authorization/node/references.js';
@@ -54,7 +54,7 @@ const PROJECTIONS: readonly (readonly [string, string])[] = [
 /** Returns the first kind of API object that the pod refers to, or undefined if it refers to none. */
 export function apiReference(pod: KubeObject): ApiReference | undefined {
   const spec = objectAt(pod, 'spec') ?? {};
-  if ((stringAt(spec, 'serviceAccountName') ?? '') !== '') return { resource: 'serviceaccounts' };
+  if (textAt(spec, 'serviceAccountName') !== '') return { resource: 'serviceaccounts' };
   if (podSecretNames(pod).length > 0) return { resource: 'secrets' };
   if (podConfigMapNames(pod).length > 0) return { resource: 'configmaps' };
   if (objectsOf(spec['resourceClaims']).length > 0) return { resource: 'resourceclaims' };
@@ -69,7 +69,7 @@ function ofVolume(volume: JsonObject): ApiReference | undefined {
   if (SELF_CONTAINED.some((source) => volume[source] !== undefined)) return undefined;
   const found = VOLUMES.find(([source]) => volume[source] !== undefined);
   if (found !== undefined) return { resource: found[1] };
-  const name = stringAt(volume, 'name') ?? '';
+  const name = textAt(volume, 'name');
   const projected = objectAt(volume, 'projected');
   if (projected === undefined) return { resource: '', error: `unknown volume type for volume  ${quote(name)}` };
   for (const source of objectsOf(projected['sources'])) {

@@ -1,4 +1,4 @@
-import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { objectAt, textAt } from '../../../apimachinery/json/json.js';
 import { quote } from '../../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
 import { nodeIdentity } from '../../../authorization/node/node-authorizer.js';
@@ -65,10 +65,10 @@ function admitLease(node: string, attributes: AdmissionAttributes): void {
 function admitCertificateRequest(node: string, attributes: AdmissionAttributes): void {
   if (attributes.operation !== 'CREATE') return;
   const spec = objectAt(attributes.object, 'spec');
-  if (!KUBELET_SIGNERS.includes(stringAt(spec, 'signerName') ?? '')) return;
+  if (!KUBELET_SIGNERS.includes(textAt(spec, 'signerName'))) return;
   let commonName: string;
   try {
-    const pem = Buffer.from(stringAt(spec, 'request') ?? '', 'base64').toString('latin1');
+    const pem = Buffer.from(textAt(spec, 'request'), 'base64').toString('latin1');
     ({ commonName } = parseCertificateRequest(pem));
   } catch (error) {
     if (!(error instanceof CertificateRequestError)) throw error;

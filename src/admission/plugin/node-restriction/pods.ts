@@ -1,5 +1,5 @@
 import { newNotFound } from '../../../apimachinery/meta/errors.js';
-import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { deepEqual, type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../apimachinery/json/values.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
@@ -9,7 +9,7 @@ import { apiReference } from './api-references.js';
 
 const MIRROR_POD = 'kubernetes.io/config.mirror';
 
-export const nodeOf = (pod: KubeObject | undefined): string => stringAt(objectAt(pod, 'spec'), 'nodeName') ?? '';
+export const nodeOf = (pod: KubeObject | undefined): string => textAt(objectAt(pod, 'spec'), 'nodeName');
 
 /** Allows a node to create its own mirror pods, to delete the pods that are bound to it, and to update their status. */
 export const admitPod =
@@ -73,7 +73,7 @@ function ownerProblem(nodes: ObjectReader, node: string, owner: JsonObject | und
   }
   const known = nodes.cached('', node);
   if (known === undefined) throw newNotFound({ group: '', resource: 'node' }, node);
-  const uid = stringAt(owner, 'uid') ?? '';
+  const uid = textAt(owner, 'uid');
   const expected = known.metadata.uid ?? '';
   // As in kube-apiserver, the owner reference's UID is reported as the expected one.
   return uid === expected ? undefined : `node ${node} UID mismatch: expected ${uid} got ${expected}`;

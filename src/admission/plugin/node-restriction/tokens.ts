@@ -1,8 +1,9 @@
 import { newNotFound } from '../../../apimachinery/meta/errors.js';
-import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
+import { aggregateTexts } from '../../../authorization/authorizer/results.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import type { ObjectReader } from '../../object-reader.js';
 import { refusal } from '../../refusal.js';
@@ -29,7 +30,7 @@ const MIGRATED: Readonly<Record<string, string>> = {
 
 const driverOf = (volume: JsonObject | undefined): string => {
   const csi = objectAt(volume, 'csi');
-  if (csi !== undefined) return stringAt(csi, 'driver') ?? '';
+  if (csi !== undefined) return textAt(csi, 'driver');
   const source = Object.keys(MIGRATED).find((key) => volume?.[key] !== undefined);
   return MIGRATED[source ?? ''] ?? '';
 };
@@ -41,11 +42,11 @@ export const admitToken =
     if (attributes.operation !== 'CREATE' || attributes.subresource !== 'token') return;
     const spec = objectAt(attributes.object, 'spec');
     const ref = objectAt(spec, 'boundObjectRef');
-    const name = stringAt(ref, 'name') ?? '';
+    const name = textAt(ref, 'name');
     if (ref?.['apiVersion'] !== 'v1' || ref['kind'] !== 'Pod' || name === '') {
       throw refusal(attributes, 'node requested token not bound to a pod');
     }
-    const uid = stringAt(ref, 'uid') ?? '';
+    const uid = textAt(ref, 'uid');
     if (uid === '') throw refusal(attributes, 'node requested token with a pod binding without a uid');
     const pod = dependencies.pods.cached(attributes.namespace, name);
     if (pod === undefined) throw newNotFound({ group: '', resource: 'pod' }, name);
@@ -102,30 +103,29 @@ async function authorizeAudience(
 
 /** Reports whether the pod mounts a token for the audience; returns a string with the reason if that cannot be determined. */
 function mounts({ claims, volumes }: Dependencies, pod: KubeObject, audience: string): boolean | string {
-  const errors = new Set<string>();
+  const errors: string[] = [];
   for (const volume of objectsOf(objectAt(pod, 'spec')?.['volumes'])) {
     const sources = objectsOf(objectAt(volume, 'projected')?.['sources']);
     const isFor = (source: JsonObject): boolean => {
       const token = objectAt(source, 'serviceAccountToken');
-      return token !== undefined && (stringAt(token, 'audience') ?? '') === audience;
+      return token !== undefined && textAt(token, 'audience') === audience;
     };
     if (sources.some(isFor)) return true;
     const claim = claimOf(pod, volume);
     const driver = claim === undefined ? driverOf(volume) : driverOfClaim(claims, volumes, pod, claim);
-    if (typeof driver !== 'string') errors.add(driver.error);
+    if (typeof driver !== 'string') errors.push(driver.error);
     // CSIDrivers, which list the audiences of their volumes, are not served.
-    else if (driver !== '') errors.add(`csidriver.storage.k8s.io ${quote(driver)} not found`);
+    else if (driver !== '') errors.push(`csidriver.storage.k8s.io ${quote(driver)} not found`);
   }
-  if (errors.size === 0) return false;
-  return errors.size === 1 ? [...errors].join('') : `[${[...errors].join(', ')}]`;
+  return errors.length === 0 ? false : aggregateTexts(errors);
 }
 
 function claimOf(pod: KubeObject, volume: JsonObject): string | undefined {
   if (objectAt(objectAt(volume, 'ephemeral'), 'volumeClaimTemplate') !== undefined) {
-    return `${pod.metadata.name ?? ''}-${stringAt(volume, 'name') ?? ''}`;
+    return `${pod.metadata.name ?? ''}-${textAt(volume, 'name')}`;
   }
   const claim = objectAt(volume, 'persistentVolumeClaim');
-  return claim === undefined ? undefined : (stringAt(claim, 'claimName') ?? '');
+  return claim === undefined ? undefined : textAt(claim, 'claimName');
 }
 
 function driverOfClaim(
@@ -136,7 +136,7 @@ function driverOfClaim(
 ): string | { readonly error: string } {
   const claim = claims.cached(pod.metadata.namespace ?? '', name);
   if (claim === undefined) return { error: `persistentvolumeclaim ${quote(name)} not found` };
-  const volumeName = stringAt(objectAt(claim, 'spec'), 'volumeName') ?? '';
+  const volumeName = textAt(objectAt(claim, 'spec'), 'volumeName');
   const volume = volumes.cached('', volumeName);
   if (volume === undefined) return { error: `persistentvolume ${quote(volumeName)} not found` };
   return driverOf(objectAt(volume, 'spec'));

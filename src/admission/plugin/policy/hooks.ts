@@ -1,4 +1,4 @@
-import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import { objectAt, stringAt, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
 import type { GroupResource, GroupVersionKind, KubeObject } from '../../../apimachinery/meta/meta.js';
 import { mayMatchResource, policyCriteria, type MatchCriteria } from '../../matching/criteria.js';
 import type { ConfigurationSource } from '../../sources.js';
@@ -43,8 +43,8 @@ export function commonParts(policy: KubeObject): CompiledPolicy {
     criteria: constraints === undefined ? undefined : policyCriteria(constraints),
     failurePolicy: stringAt(spec, 'failurePolicy') === 'Ignore' ? 'Ignore' : 'Fail',
     paramKind: paramKind && {
-      apiVersion: stringAt(paramKind, 'apiVersion') ?? '',
-      kind: stringAt(paramKind, 'kind') ?? '',
+      apiVersion: textAt(paramKind, 'apiVersion'),
+      kind: textAt(paramKind, 'kind'),
     },
   };
 }
@@ -144,7 +144,7 @@ function readBinding(object: KubeObject): Binding {
   const resources = objectAt(spec, 'matchResources');
   return {
     name: object.metadata.name ?? '',
-    policyName: stringAt(spec, 'policyName') ?? '',
+    policyName: textAt(spec, 'policyName'),
     criteria: resources === undefined ? undefined : policyCriteria(resources),
     paramRef: objectAt(spec, 'paramRef'),
     spec,

@@ -1,13 +1,9 @@
 import { ApiError } from '../../../apimachinery/meta/errors.js';
-import { refusal } from '../../refusal.js';
 import { match } from '../../matching/match.js';
 import type { MatchCriteria } from '../../matching/criteria.js';
 import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js';
 import type { NamespaceSource } from '../../sources.js';
-import type { Clock } from '../../../util/clock.js';
-import { sleep } from '../../../util/clock.js';
 import { type MaybePromise, rescue } from '../../../util/maybe-promise.js';
-import type { CompiledPolicy, PolicyHooks } from './hooks.js';
 import { ConfigurationError } from './params.js';
 
 /** Resources that policies never match: their own kinds, because a policy could lock them, and authentication and authorization reviews. */
@@ -46,22 +42,4 @@ export function matchPolicy(
       throw error;
     },
   );
-}
-
-/** How long a request waits for the policies, in milliseconds; the same as in kube-apiserver. */
-const READY_TIMEOUT = 10_000;
-
-/** Waits until policies and bindings have been listed. */
-export async function whenReady<C extends CompiledPolicy>(
-  hooks: PolicyHooks<C>,
-  attributes: AdmissionAttributes,
-  clock: Clock,
-): Promise<void> {
-  if (hooks.synced()) return;
-  const listed = hooks.whenSynced().catch(() => undefined);
-  const waited = new AbortController();
-  const signal = AbortSignal.any([attributes.signal(), waited.signal]);
-  await Promise.race([listed, sleep(clock, READY_TIMEOUT, signal)]);
-  waited.abort();
-  if (!hooks.synced()) throw refusal(attributes, 'not yet ready to handle request');
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../apimachinery/json/json.js';
-import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { objectAt, stringAt, textAt } from '../../../apimachinery/json/json.js';
 import { labelSelectorFromObject } from '../../../apimachinery/selectors/label-selector-object.js';
 import { SelectorError } from '../../../apimachinery/selectors/labels.js';
 import { formatGroupVersionKind, type KubeObject } from '../../../apimachinery/meta/meta.js';
@@ -43,7 +43,7 @@ async function findParams(
   paramRef: JsonObject,
   namespace: string,
 ): Promise<readonly KubeObject[]> {
-  const given = stringAt(paramRef, 'namespace') ?? '';
+  const given = textAt(paramRef, 'namespace');
   const wanted = given === '' ? namespace : given;
   if (store.namespaced && wanted === '') {
     throw new ConfigurationError(
@@ -66,7 +66,7 @@ async function findParams(
 }
 
 async function select(store: ParamStore, paramRef: JsonObject, namespace: string): Promise<readonly KubeObject[]> {
-  const name = stringAt(paramRef, 'name') ?? '';
+  const name = textAt(paramRef, 'name');
   const selector = objectAt(paramRef, 'selector');
   if (name !== '') {
     if (selector !== undefined) {

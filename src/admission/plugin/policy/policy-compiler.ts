@@ -1,4 +1,4 @@
-import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import { objectAt, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../apimachinery/json/values.js';
 import type { Environment, Type } from '@annex/cel';
 import { admissionEnvironment, type OptionalVariables } from '../../cel/environment.js';
@@ -21,7 +21,7 @@ export class StoredPolicyCompiler {
     this.params = objectAt(spec, 'paramKind') !== undefined;
     const environment = this.environment({ authorizer: true });
     for (const variable of objectsOf(spec['variables'])) {
-      this.composition.add(environment, stringAt(variable, 'name') ?? '', stringAt(variable, 'expression') ?? '');
+      this.composition.add(environment, textAt(variable, 'name'), textAt(variable, 'expression'));
     }
   }
 
@@ -40,10 +40,7 @@ export class StoredPolicyCompiler {
   }
 
   matchConditions(owner: MatchConditionsOwner, metrics: MatchConditionsMetrics | undefined): MatchConditions {
-    const conditions = objectsOf(this.spec['matchConditions']).map((condition) => ({
-      name: stringAt(condition, 'name') ?? '',
-      expression: stringAt(condition, 'expression') ?? '',
-    }));
-    return compileMatchConditions(conditions, owner, metrics, this.environment({ authorizer: true }));
+    const environment = this.environment({ authorizer: true });
+    return compileMatchConditions(this.spec['matchConditions'], owner, metrics, environment);
   }
 }

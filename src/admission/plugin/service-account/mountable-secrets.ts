@@ -1,4 +1,4 @@
-import { type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 
@@ -12,7 +12,7 @@ export function unmountableSecret(account: KubeObject, spec: JsonObject): string
   const why = `is not allowed because service account ${by} does not reference that`;
   for (const volume of objectsOf(spec['volumes'])) {
     const source = objectAt(volume, 'secret');
-    const name = textOf(source?.['secretName']);
+    const name = textAt(source, 'secretName');
     if (source !== undefined && !secrets.has(name)) return `volume with secret.secretName="${name}" ${why} secret`;
   }
   for (const [list, called] of [
@@ -21,7 +21,7 @@ export function unmountableSecret(account: KubeObject, spec: JsonObject): string
   ] as const) {
     for (const container of objectsOf(spec[list])) {
       const reference = secretOfContainer(container, secrets);
-      if (reference !== undefined) return `${called} ${textOf(container['name'])} with ${reference} ${why} secret`;
+      if (reference !== undefined) return `${called} ${textAt(container, 'name')} with ${reference} ${why} secret`;
     }
   }
   const pullSecrets = namesOf(account, 'imagePullSecrets');
@@ -34,14 +34,14 @@ export function unmountableSecret(account: KubeObject, spec: JsonObject): string
 function secretOfContainer(container: JsonObject, allowed: ReadonlySet<string>): string | undefined {
   for (const variable of objectsOf(container['env'])) {
     const source = objectAt(objectAt(variable, 'valueFrom'), 'secretKeyRef');
-    const name = textOf(source?.['name']);
+    const name = textAt(source, 'name');
     if (source !== undefined && !allowed.has(name)) {
-      return `envVar ${textOf(variable['name'])} referencing secret.secretName="${name}"`;
+      return `envVar ${textAt(variable, 'name')} referencing secret.secretName="${name}"`;
     }
   }
   for (const from of objectsOf(container['envFrom'])) {
     const source = objectAt(from, 'secretRef');
-    const name = textOf(source?.['name']);
+    const name = textAt(source, 'name');
     if (source !== undefined && !allowed.has(name)) return `envFrom referencing secret.secretName="${name}"`;
   }
   return undefined;

@@ -1,5 +1,5 @@
 import { newNotFound } from '../../../apimachinery/meta/errors.js';
-import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { podSecretNames } from '../../../authorization/node/references.js';
@@ -7,6 +7,7 @@ import { type Clock, sleep } from '../../../util/clock.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../interfaces.js';
 import type { ObjectReader } from '../../object-reader.js';
 import { refusal } from '../../refusal.js';
+import { isAboutCore, isCore } from '../core-resources.js';
 import { unmountableSecret } from './mountable-secrets.js';
 import { mountToken } from './token-volume.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
@@ -36,7 +37,7 @@ export function serviceAccountAdmission(dependencies: ServiceAccountDependencies
   return {
     name: 'ServiceAccount',
     handles: (operation) => operation === 'CREATE',
-    readsObjects: ({ group, resource }) => group === '' && resource === 'pods',
+    readsObjects: (resource) => isCore(resource, 'pods'),
     admit(attributes) {
       const pod = newPod(attributes);
       if (pod === undefined) return;
@@ -73,13 +74,12 @@ export function serviceAccountAdmission(dependencies: ServiceAccountDependencies
   };
 }
 
-function newPod({ resource, subresource, object }: AdmissionAttributes): KubeObject | undefined {
-  return resource.group === '' && resource.resource === 'pods' && subresource === '' ? object : undefined;
-}
+const newPod = (attributes: AdmissionAttributes): KubeObject | undefined =>
+  isAboutCore(attributes, 'pods') ? attributes.object : undefined;
 
 const isMirror = (pod: KubeObject): boolean => pod.metadata.annotations?.[MIRROR_POD] !== undefined;
 
-const accountOf = (pod: KubeObject): string => stringAt(objectAt(pod, 'spec'), 'serviceAccountName') ?? '';
+const accountOf = (pod: KubeObject): string => textAt(objectAt(pod, 'spec'), 'serviceAccountName');
 
 function checkMirrorPod(attributes: AdmissionAttributes, pod: KubeObject): void {
   if (accountOf(pod) !== '') throw refusal(attributes, 'a mirror pod may not reference service accounts');

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../apimachinery/json/json.js';
+import { type JsonObject, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
 
 const VOLUME = 'kube-api-access-';
@@ -11,7 +11,7 @@ const DEFAULT_MODE = 0o644;
 export function mountToken(spec: JsonObject, generateName: (prefix: string) => string): void {
   const volumes = objectsOf(spec['volumes']);
   const existing = volumes.find(({ name }) => textOf(name).startsWith(VOLUME));
-  const name = textOf(existing?.['name']) || generateName(VOLUME);
+  const name = textAt(existing, 'name') || generateName(VOLUME);
   let needed = false;
   for (const list of ['initContainers', 'containers']) {
     for (const container of objectsOf(spec[list])) {

@@ -1,4 +1,4 @@
-import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, stringAt, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import type { GroupResource, KubeObject } from '../../../apimachinery/meta/meta.js';
 import {
@@ -56,11 +56,11 @@ export class Hooks {
   ) {}
 
   /** Reports whether the configurations have been listed. */
-  ready(): boolean {
+  synced(): boolean {
     return this.source.synced();
   }
 
-  whenReady(): Promise<void> {
+  whenSynced(): Promise<void> {
     return this.source.whenSynced();
   }
 
@@ -97,7 +97,7 @@ export class Hooks {
     const seen = new Map<string, number>();
     const configurationName = configuration.metadata.name ?? '';
     return objectsOf(configuration['webhooks']).map((webhook) => {
-      const name = stringAt(webhook, 'name') ?? '';
+      const name = textAt(webhook, 'name');
       const times = seen.get(name) ?? 0;
       seen.set(name, times + 1);
       return this.hook(webhook, name, configurationName, times);
@@ -107,10 +107,7 @@ export class Hooks {
   private hook(webhook: JsonObject, name: string, configuration: string, times: number): Hook {
     const ignoresFailures = stringAt(webhook, 'failurePolicy') === 'Ignore';
     const { timeoutSeconds } = webhook;
-    const conditions = objectsOf(webhook['matchConditions']).map((condition) => ({
-      name: stringAt(condition, 'name') ?? '',
-      expression: stringAt(condition, 'expression') ?? '',
-    }));
+
     const failurePolicy = ignoresFailures ? 'Ignore' : 'Fail';
     const conditionType = this.type === 'admit' ? 'admit' : 'validate';
     return {
@@ -119,7 +116,7 @@ export class Hooks {
       id: `${configuration}/${name}/${String(times)}`,
       criteria: webhookCriteria(webhook),
       conditions: compileMatchConditions(
-        conditions,
+        webhook['matchConditions'],
         { kind: 'webhook', type: conditionType, name, failurePolicy },
         this.metrics,
       ),

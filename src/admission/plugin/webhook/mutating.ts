@@ -1,12 +1,14 @@
 import { newInternalError } from '../../../apimachinery/meta/errors.js';
-import { deepCopy, deepEqual } from '../../../apimachinery/json/json.js';
-import { goJson, type GroupVersionKind, type KubeObject } from '../../../apimachinery/meta/meta.js';
+import { goJson, type GroupVersionKind } from '../../../apimachinery/meta/meta.js';
 import { messageOf } from '../../../util/error-message.js';
+import type { MaybePromise } from '../../../util/maybe-promise.js';
 import type { MatchConditionsMetrics } from '../../cel/match-conditions.js';
 import { replaceContents } from '../../replace-contents.js';
 import type { AdmissionAttributes, AdmissionPlugin, VersionedResource } from '../../interfaces.js';
 import { isExempt } from '../../matching/match.js';
 import { Reinvocation } from '../../reinvocation.js';
+import { ReinvokeContext } from '../reinvoke-context.js';
+import { whenReady } from '../when-ready.js';
 import type { ConfigurationSource } from '../../sources.js';
 import {
   callHook,
@@ -19,7 +21,6 @@ import {
 import { CallError } from './errors.js';
 import { type Hook, Hooks, type IndexedHook } from './hooks.js';
 import { applyPatch } from './patch.js';
-import { notReady, whenReady } from './ready.js';
 import { ReviewedObjects } from './review.js';
 import { shouldCall } from './should-call.js';
 import { convert, objectsAs, sameKind } from './versions.js';
@@ -37,56 +38,21 @@ export function mutatingWebhooks(source: ConfigurationSource, dependencies: Depe
   return {
     name: NAME,
     handles: () => true,
-    readsObjects: (resource) => !hooks.ready() || hooks.hooksFor(resource).length > 0,
+    readsObjects: (resource) => !hooks.synced() || hooks.hooksFor(resource).length > 0,
     admit(attributes, reinvocation = new Reinvocation()) {
       if (isExempt(attributes)) return;
-      const run = (concerning: readonly IndexedHook[]): Promise<void> =>
-        new MutatingDispatch(attributes, reinvocation, dependencies).run(concerning);
-      if (!hooks.ready()) {
-        return whenReady(hooks, dependencies.clock).then((ready) => {
-          if (!ready) throw notReady(attributes);
-          return run(hooks.hooksFor(attributes.resource));
-        });
-      }
-      const concerning = hooks.hooksFor(attributes.resource);
-      return concerning.length === 0 ? undefined : run(concerning);
+      const dispatch = (): MaybePromise<void> => {
+        const found = hooks.hooksFor(attributes.resource);
+        if (found.length > 0) return new MutatingDispatch(attributes, reinvocation, dependencies).run(found);
+      };
+      return hooks.synced() ? dispatch() : whenReady(hooks, attributes, dependencies.clock).then(dispatch);
     },
   };
 }
 
-/** The state that the plugin keeps from its first round. */
-class WebhookReinvokeContext {
-  private output: KubeObject | undefined;
-  /** Webhooks that have been called and want to be called again after a later change. */
-  private readonly invoked = new Set<string>();
-  private readonly toReinvoke = new Set<string>();
-
-  isOutputChanged(object: KubeObject | undefined): boolean {
-    return !deepEqual(this.output, object);
-  }
-
-  setLastOutput(object: KubeObject | undefined): void {
-    this.output = deepCopy(object);
-  }
-
-  addReinvocable(hook: Hook): void {
-    this.invoked.add(hook.id);
-  }
-
-  /** Marks the reinvocable webhooks called before this change to be called again. */
-  requireReinvokingPreviouslyInvoked(): void {
-    for (const id of this.invoked) this.toReinvoke.add(id);
-    this.invoked.clear();
-  }
-
-  shouldReinvoke(hook: Hook): boolean {
-    return this.toReinvoke.has(hook.id);
-  }
-}
-
 /** One pass over the webhooks. */
 class MutatingDispatch {
-  private readonly reinvokeContext: WebhookReinvokeContext;
+  private readonly reinvokeContext: ReinvokeContext;
   /** The objects in the version that was requested last. */
   private objects: ReviewedObjects | undefined;
   private kind: GroupVersionKind;
@@ -97,7 +63,7 @@ class MutatingDispatch {
     private readonly reinvocation: Reinvocation,
     private readonly dependencies: Dependencies,
   ) {
-    this.reinvokeContext = reinvocation.state(NAME, () => new WebhookReinvokeContext());
+    this.reinvokeContext = reinvocation.state(NAME, () => new ReinvokeContext());
     this.kind = attributes.kind;
   }
 
@@ -121,7 +87,7 @@ class MutatingDispatch {
     const matched = await shouldCall(hook, this.current(), (wanted) => this.objectsIn(wanted), dependencies);
     if (matched === undefined) return;
     // A webhook is never called for the first time in the second round.
-    if (reinvocation.isReinvoked && !reinvokeContext.shouldReinvoke(hook)) return;
+    if (reinvocation.isReinvoked && !reinvokeContext.shouldReinvoke(hook.id)) return;
     const objects = await this.objectsIn(matched).catch((error: unknown) => {
       throw newInternalError(messageOf(error));
     });
@@ -142,7 +108,7 @@ class MutatingDispatch {
       reinvokeContext.requireReinvokingPreviouslyInvoked();
       reinvocation.request();
     }
-    if (hook.reinvoked) reinvokeContext.addReinvocable(hook);
+    if (hook.reinvoked) reinvokeContext.addReinvocable(hook.id);
     if (failure !== undefined) this.failOpenOrThrow(hook, place, failure);
   }
 

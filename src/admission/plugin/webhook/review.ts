@@ -1,10 +1,11 @@
 import { answeredObject } from '../../../client/webhook/answer.js';
 import type { WebhookResponse } from '../../../client/webhook/connection.js';
-import { type JsonObject, stringAt, stringifyJson } from '../../../apimachinery/json/json.js';
-import { formatGroupVersionKind, parseGroupVersion, quote } from '../../../apimachinery/meta/meta.js';
+import { type JsonObject, stringifyJson } from '../../../apimachinery/json/json.js';
+import { quote } from '../../../apimachinery/meta/meta.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { admissionRequest } from '../../cel/request.js';
 import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js';
+import { printedKind } from '../../type-meta.js';
 import { readReviewResponse, type ReviewResponse } from './review-response.js';
 import type { ReviewVersion } from './hooks.js';
 
@@ -53,8 +54,7 @@ export function reviewBody(
 
 /** Decodes the response of a webhook. Throws ResponseError or MalformedAnswer if it is not an AdmissionReview. */
 export function decodeReview(response: WebhookResponse, version: ReviewVersion): JsonObject {
-  const review = answeredObject(response, { group: GROUP, version, kind: KIND });
-  return review;
+  return answeredObject(response, { group: GROUP, version, kind: KIND });
 }
 
 /** Validates the response of a review. Throws an Error with kube-apiserver's message. */
@@ -71,7 +71,7 @@ export function verifyReview(
     return mutating ? { ...answer, patchType: answer.patch === '' ? undefined : 'JSONPatch' } : withoutPatch(answer);
   }
   if (answer.uid !== uid) throw new Error(`expected response.uid=${quote(uid)}, got ${quote(answer.uid)}`);
-  const kind = kindOf(review);
+  const kind = printedKind(review);
   const expected = `${GROUP}/v1, Kind=${KIND}`;
   if (kind !== expected) throw new Error(`expected webhook response of ${expected}, got ${kind}`);
   if (!mutating) {
@@ -90,9 +90,3 @@ export function verifyReview(
 }
 
 const withoutPatch = (answer: ReviewResponse): ReviewResponse => ({ ...answer, patch: '', patchType: undefined });
-
-function kindOf(review: JsonObject): string {
-  const kind = stringAt(review, 'kind') ?? '';
-  const { group = '', version = '' } = parseGroupVersion(stringAt(review, 'apiVersion') ?? '') ?? {};
-  return formatGroupVersionKind({ group, version, kind });
-}

@@ -1,8 +1,10 @@
 import { newInternalError } from '../../../apimachinery/meta/errors.js';
 import { messageOf } from '../../../util/error-message.js';
+import type { MaybePromise } from '../../../util/maybe-promise.js';
 import type { MatchConditionsMetrics } from '../../cel/match-conditions.js';
 import type { AdmissionAttributes, AdmissionPlugin, VersionedResource } from '../../interfaces.js';
 import { isExempt } from '../../matching/match.js';
+import { whenReady } from '../when-ready.js';
 import type { ConfigurationSource } from '../../sources.js';
 import {
   callHook,
@@ -14,7 +16,6 @@ import {
 } from './caller.js';
 import { CallError } from './errors.js';
 import { Hooks, type IndexedHook } from './hooks.js';
-import { notReady, whenReady } from './ready.js';
 import type { ReviewedObjects } from './review.js';
 import { objectsAs } from './versions.js';
 import { shouldCall } from './should-call.js';
@@ -30,17 +31,14 @@ export function validatingWebhooks(
   return {
     name: 'ValidatingAdmissionWebhook',
     handles: () => true,
-    readsObjects: (resource) => !hooks.ready() || hooks.hooksFor(resource).length > 0,
+    readsObjects: (resource) => !hooks.synced() || hooks.hooksFor(resource).length > 0,
     validate(attributes) {
       if (isExempt(attributes)) return;
-      if (!hooks.ready()) {
-        return whenReady(hooks, dependencies.clock).then((ready) => {
-          if (!ready) throw notReady(attributes);
-          return validate(hooks.hooksFor(attributes.resource), attributes, dependencies);
-        });
-      }
-      const concerning = hooks.hooksFor(attributes.resource);
-      return concerning.length === 0 ? undefined : validate(concerning, attributes, dependencies);
+      const dispatch = (): MaybePromise<void> => {
+        const found = hooks.hooksFor(attributes.resource);
+        if (found.length > 0) return validate(found, attributes, dependencies);
+      };
+      return hooks.synced() ? dispatch() : whenReady(hooks, attributes, dependencies.clock).then(dispatch);
     },
   };
 }

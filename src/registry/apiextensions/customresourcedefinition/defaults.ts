@@ -1,4 +1,4 @@
-import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, stringAt, textAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { objectsAt, stringsAt } from './internal.js';
 import { clientConfigOf } from './validation/webhook.js';
@@ -7,9 +7,9 @@ import { clientConfigOf } from './validation/webhook.js';
 export function setCustomResourceDefinitionDefaults(crd: KubeObject): void {
   const spec = (crd['spec'] = objectAt(crd, 'spec') ?? {});
   const names = (spec['names'] = objectAt(spec, 'names') ?? {});
-  const kind = stringAt(names, 'kind') ?? '';
-  if ((stringAt(names, 'singular') ?? '') === '' && kind !== '') names['singular'] = kind.toLowerCase();
-  if ((stringAt(names, 'listKind') ?? '') === '' && kind !== '') names['listKind'] = `${kind}List`;
+  const kind = textAt(names, 'kind');
+  if (textAt(names, 'singular') === '' && kind !== '') names['singular'] = kind.toLowerCase();
+  if (textAt(names, 'listKind') === '' && kind !== '') names['listKind'] = `${kind}List`;
   const conversion = (spec['conversion'] = objectAt(spec, 'conversion') ?? { strategy: 'None' });
   const service = objectAt(clientConfigOf(conversion), 'service');
   if (service !== undefined) service['port'] ??= 443;

@@ -7,7 +7,7 @@ import { validateCustomResourceDefinition } from './validation/validation.js';
 import { customResourceDefinitionStrategy } from './strategy.js';
 
 const schema = requireSchema('apiextensions.k8s.io', 'v1', 'CustomResourceDefinition');
-const strategy = customResourceDefinitionStrategy();
+const strategy = customResourceDefinitionStrategy;
 const context = { ruleYieldPoint: undefined } as unknown as Parameters<typeof strategy.validateCreate>[0];
 
 const definition = (property: string): KubeObject => {
@@ -16,7 +16,7 @@ const definition = (property: string): KubeObject => {
     "properties":{"p":${property}}}}}]}}`;
   const { object } = schema.decode(decodeDetailed(text, { strict: true }), true);
   setCustomResourceDefinitionDefaults(object);
-  strategy.prepareForCreate(context, object);
+  strategy.prepareForCreate?.(context, object);
   return object;
 };
 const messages = (crd: KubeObject): string[] => strategy.validateCreate(context, crd).map(({ detail }) => detail);

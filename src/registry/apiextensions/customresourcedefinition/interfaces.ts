@@ -1,35 +1,7 @@
-import type { FieldError, FieldPath } from '../../../apimachinery/meta/field-error.js';
-import type { JsonValue } from '../../../apimachinery/json/json.js';
-import type { JsonSchemaProps } from '../../../schema/interfaces.js';
+import type { KnownExpressions } from '../../../schema/cel/index.js';
 
 /** The maximum number of selectable fields in a version. */
 export const MAX_SELECTABLE_FIELDS = 8;
-
-/** The expressions of a definition before an update: they may use what later versions removed. */
-export interface KnownExpressions {
-  readonly rules: ReadonlySet<string>;
-  readonly messageExpressions: ReadonlySet<string>;
-}
-
-/** The checks of rules, which another layer provides. */
-export interface RuleChecks {
-  /**
-   * Compiles the rules of a schema that is known to be structural, and estimates their costs. Returns the errors that
-   * kube-apiserver has. Omits rules at or above the path of one of `schemaErrors`. Not called for schemas that an update leaves
-   * unchanged.
-   */
-  readonly validateRules?:
-    | ((
-        schema: JsonSchemaProps,
-        path: FieldPath,
-        known: KnownExpressions,
-        schemaErrors: readonly FieldError[],
-      ) => readonly FieldError[])
-    | undefined;
-  /** Runs the rules of a schema on its default. */
-  readonly validateDefaultByRules?:
-    ((schema: JsonSchemaProps, value: JsonValue, path: FieldPath) => readonly FieldError[]) | undefined;
-}
 
 /** The requirements for a definition. An update need not fulfill those that the stored definition did not. */
 export interface SchemaRequirements {
@@ -46,10 +18,8 @@ export interface SchemaRequirements {
   readonly manySelectableFields: ReadonlySet<string>;
   /** The versions whose schema is unchanged. */
   readonly unchangedVersions: ReadonlySet<string>;
-  readonly validateRules?:
-    | ((schema: JsonSchemaProps, path: FieldPath, schemaErrors: readonly FieldError[]) => readonly FieldError[])
-    | undefined;
-  readonly validateDefaultByRules?: RuleChecks['validateDefaultByRules'];
+  /** The expressions of the definition before an update: they may use what later versions removed. */
+  readonly knownExpressions: KnownExpressions;
 }
 
 /** The versions of ConversionReview that kube-apiserver supports. */

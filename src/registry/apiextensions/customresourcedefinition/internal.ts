@@ -1,4 +1,11 @@
-import { type JsonObject, type JsonValue, isObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import {
+  type JsonObject,
+  type JsonValue,
+  isObject,
+  objectAt,
+  stringAt,
+  textAt,
+} from '../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../apimachinery/json/values.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import { sameValue } from './same.js';
@@ -62,11 +69,11 @@ export function stringsAt(parent: JsonObject | undefined, key: string): readonly
 
 export function namesOf(names: JsonObject | undefined): InternalNames {
   return {
-    plural: stringAt(names, 'plural') ?? '',
-    singular: stringAt(names, 'singular') ?? '',
+    plural: textAt(names, 'plural'),
+    singular: textAt(names, 'singular'),
     shortNames: stringsAt(names, 'shortNames'),
-    kind: stringAt(names, 'kind') ?? '',
-    listKind: stringAt(names, 'listKind') ?? '',
+    kind: textAt(names, 'kind'),
+    listKind: textAt(names, 'listKind'),
     categories: stringsAt(names, 'categories'),
   };
 }
@@ -74,7 +81,7 @@ export function namesOf(names: JsonObject | undefined): InternalNames {
 function versionOf(version: JsonObject): InternalVersion {
   const wrapper = objectAt(version, 'schema');
   return {
-    name: stringAt(version, 'name') ?? '',
+    name: textAt(version, 'name'),
     served: version['served'] === true,
     storage: version['storage'] === true,
     deprecated: version['deprecated'] === true,
@@ -101,10 +108,10 @@ export function toInternalSpec(crd: JsonObject): InternalSpec {
   const sharedColumns = shared('additionalPrinterColumns');
   const sharedFields = shared('selectableFields');
   return {
-    group: stringAt(spec, 'group') ?? '',
+    group: textAt(spec, 'group'),
     version: first?.name ?? '',
     names: namesOf(objectAt(spec, 'names')),
-    scope: stringAt(spec, 'scope') ?? '',
+    scope: textAt(spec, 'scope'),
     validation: sharedSchema ? first?.validation : undefined,
     subresources: sharedSubresources ? first?.subresources : undefined,
     additionalPrinterColumns: sharedColumns ? (first?.additionalPrinterColumns ?? []) : [],

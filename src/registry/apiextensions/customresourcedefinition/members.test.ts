@@ -56,7 +56,7 @@ test('metadata in defaults is stored in the form it is read in', () => {
       },
     },
   };
-  customResourceDefinitionStrategy().canonicalize?.({
+  customResourceDefinitionStrategy.canonicalize?.({
     metadata: { name: 'x' },
     spec: { versions: [{ name: 'v1', schema: { openAPIV3Schema: schema } }] },
   });
@@ -92,6 +92,6 @@ test('a second version of the same name is validated even if the first is unchan
   const first = version(true, { type: 'object' });
   const [old, next] = [crd(first), crd(first, version(false, { type: 'object', additionalProperties: true }))];
   for (const definition of [old, next]) setCustomResourceDefinitionDefaults(definition);
-  const errors = customResourceDefinitionStrategy().validateUpdate({} as RequestContext, next, old);
+  const errors = customResourceDefinitionStrategy.validateUpdate({} as RequestContext, next, old);
   expect(errors.map(({ field }) => field)).toContain('spec.versions[1].schema.openAPIV3Schema.additionalProperties');
 });

@@ -36,7 +36,7 @@ function definition(
       versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
     },
   };
-  customResourceDefinitionStrategy().prepareForCreate(context, crd);
+  customResourceDefinitionStrategy.prepareForCreate?.(context, crd);
   return crd;
 }
 
@@ -185,14 +185,14 @@ describe('strategies', () => {
       { name: 'v1', served: true, storage: false },
       { name: 'v2', served: true, storage: true },
     ];
-    customResourceDefinitionStrategy().prepareForUpdate(context, next, old);
+    customResourceDefinitionStrategy.prepareForUpdate?.(context, next, old);
     expect(next['status']).toEqual({ ...objectAt(old, 'status'), storedVersions: ['v1', 'v2'] });
   });
 
   test('a status update does not change the spec', () => {
     const old = widgets();
     const next: KubeObject = { ...widgets(), spec: { group: 'x' }, status: { storedVersions: [] } };
-    customResourceDefinitionStatusStrategy.prepareForUpdate(context, next, old);
+    customResourceDefinitionStatusStrategy.prepareForUpdate?.(context, next, old);
     expect(next['spec']).toEqual(old['spec']);
     expect(objectAt(next, 'status')?.['storedVersions']).toEqual(['v1']);
     expect(customResourceDefinitionStatusStrategy.validateUpdate(context, next, old).map(String)).toEqual([]);
@@ -206,7 +206,7 @@ describe('strategies', () => {
       (objectAt(crd, 'spec') ?? {})['versions'] = [{ name: 'v1', served: true, storage: true, schema }];
       return crd;
     };
-    const strategy = customResourceDefinitionStrategy();
+    const strategy = customResourceDefinitionStrategy;
     expect(strategy.warningsOnCreate?.(context, withFormat('colour'))).toEqual(['unrecognized format "colour"']);
     expect(strategy.warningsOnCreate?.(context, withFormat('date-time'))).toEqual([]);
     expect(strategy.warningsOnUpdate?.(context, withFormat('colour'), withFormat('colour'))).toEqual([]);

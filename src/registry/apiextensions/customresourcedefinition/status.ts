@@ -1,7 +1,8 @@
 import { transitionTime } from '../../../apimachinery/meta/conditions.js';
-import { type JsonObject, deepEqual, isObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, deepEqual, isObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
 import { aggregate, FieldPath, invalid } from '../../../apimachinery/meta/field-error.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
+import { aggregateTexts } from '../../../authorization/authorizer/results.js';
 import { isStructuralInSteps, structuralError, validateStructural } from '../../../schema/structural.js';
 import { approvalState, isProtectedGroup } from './validation/approval.js';
 import { caBundleFault } from './validation/ca-bundle.js';
@@ -120,9 +121,7 @@ function settleShortNames(
 ): readonly string[] {
   const lost = wanted.filter((name) => !accepted.includes(name) && name !== '' && taken.has(name));
   if (lost.length === 0) return wanted;
-  const texts = [...new Set(lost.map(inUse))];
-  const message = texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
-  conflicts.push({ reason: 'ShortNamesConflict', message });
+  conflicts.push({ reason: 'ShortNamesConflict', message: aggregateTexts(lost.map(inUse)) });
   return accepted;
 }
 
@@ -181,7 +180,7 @@ function nonStructuralCondition(crd: KubeObject): Condition | undefined {
     if (!isObject(schema)) continue;
     const fault = structuralError(schema);
     if (fault !== undefined) {
-      const message = `failed to check validation schema for version ${stringAt(version, 'name') ?? ''}: ${fault}`;
+      const message = `failed to check validation schema for version ${textAt(version, 'name')}: ${fault}`;
       return { type: 'NonStructuralSchema', status: 'Unknown', reason: 'StructuralError', message };
     }
     const path = FieldPath.of('spec', 'versions').index(i).child('schema', 'openAPIV3Schema');

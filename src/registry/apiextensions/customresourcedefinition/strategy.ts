@@ -1,5 +1,5 @@
 import { withFloats } from '../../../apimachinery/json/float.js';
-import { type JsonObject, deepCopy, isObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, deepCopy, isObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
 import { type KubeObject, formatTime, hasDeletionTimestamp, quote } from '../../../apimachinery/meta/meta.js';
 import { coerceDefaults } from '../../../schema/defaulting/coerce-defaults.js';
 import { isRecognizedFormat } from '../../../schema/formats/formats.js';
@@ -9,8 +9,6 @@ import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
 import { ownPrecondition } from '../../rest/precondition.js';
 import { initialStatus, setCustomResourceDefinitionDefaults, setStoredForm, storageVersionOf } from './defaults.js';
 import { schemasOf, stringsAt, toInternalSpec } from './internal.js';
-import type { RuleChecks } from './interfaces.js';
-import { validateDefaultByRules, validateRules } from './validation/rule-checks.js';
 import { CLEANUP_FINALIZER, setTerminating } from './status.js';
 import {
   validateCustomResourceDefinition,
@@ -19,38 +17,32 @@ import {
 } from './validation/validation.js';
 import { schemaHas } from './visit.js';
 
-/** Returns the strategy of definitions. `given` overrides the checks of the rules in their schemas. */
-export function customResourceDefinitionStrategy(given: RuleChecks = {}): Strategy {
-  const checks: RuleChecks = { validateRules, validateDefaultByRules, ...given };
-  return {
-    allowCreateOnUpdate: false,
-    allowUnconditionalUpdate: false,
-    hasGeneration: true,
-    resetFields: { 'apiextensions.k8s.io/v1': [['status']] },
-    prepareForCreate: (_, crd) => {
-      setStoredForm(crd);
-      crd['status'] = initialStatus(crd);
-    },
-    validateCreate: (context, crd) =>
-      withYieldPoint(context.ruleYieldPoint?.(), () => validateCustomResourceDefinition(withFloats(crd), checks)),
-    warningsOnCreate: (_, crd) => formatWarnings(unrecognizedFormats(crd)),
-    canonicalize: (crd) => {
-      for (const schema of schemasOf(toInternalSpec(crd))) if (hasEmbeddedDefault(schema)) coerceDefaults(schema);
-    },
-    prepareForUpdate: (_, crd, old) => {
-      setStoredForm(crd);
-      crd['status'] = withStoredVersion(deepCopy(objectAt(old, 'status') ?? {}), crd);
-    },
-    validateUpdate: (context, crd, old) =>
-      withYieldPoint(context.ruleYieldPoint?.(), () =>
-        validateCustomResourceDefinitionUpdate(withFloats(crd), old, checks),
-      ),
-    warningsOnUpdate: (_, crd, old) => {
-      const known = unrecognizedFormats(old);
-      return formatWarnings(new Set([...unrecognizedFormats(crd)].filter((format) => !known.has(format))));
-    },
-  };
-}
+export const customResourceDefinitionStrategy: Strategy = {
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: false,
+  hasGeneration: true,
+  resetFields: { 'apiextensions.k8s.io/v1': [['status']] },
+  prepareForCreate: (_, crd) => {
+    setStoredForm(crd);
+    crd['status'] = initialStatus(crd);
+  },
+  validateCreate: (context, crd) =>
+    withYieldPoint(context.ruleYieldPoint?.(), () => validateCustomResourceDefinition(withFloats(crd))),
+  warningsOnCreate: (_, crd) => formatWarnings(unrecognizedFormats(crd)),
+  canonicalize: (crd) => {
+    for (const schema of schemasOf(toInternalSpec(crd))) if (hasEmbeddedDefault(schema)) coerceDefaults(schema);
+  },
+  prepareForUpdate: (_, crd, old) => {
+    setStoredForm(crd);
+    crd['status'] = withStoredVersion(deepCopy(objectAt(old, 'status') ?? {}), crd);
+  },
+  validateUpdate: (context, crd, old) =>
+    withYieldPoint(context.ruleYieldPoint?.(), () => validateCustomResourceDefinitionUpdate(withFloats(crd), old)),
+  warningsOnUpdate: (_, crd, old) => {
+    const known = unrecognizedFormats(old);
+    return formatWarnings(new Set([...unrecognizedFormats(crd)].filter((format) => !known.has(format))));
+  },
+};
 
 function hasEmbeddedDefault(schema: JsonSchemaProps): boolean {
   if (isObject(schema['default'])) return true;
@@ -65,7 +57,6 @@ export const customResourceDefinitionStatusStrategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: false,
   resetFields: { 'apiextensions.k8s.io/v1': [['spec']] },
-  prepareForCreate: () => undefined,
   validateCreate: () => [],
   prepareForUpdate: (_, crd, old) => {
     // The spec may be large and has its defaults already. Only the status gets defaults here.
@@ -104,8 +95,8 @@ function unrecognizedFormats(crd: KubeObject): Set<string> {
   const formats = new Set<string>();
   for (const schema of schemasOf(toInternalSpec(crd))) {
     schemaHas(schema, (part) => {
-      const format = stringAt(part, 'format') ?? '';
-      if (format !== '' && !isRecognizedFormat(stringAt(part, 'type') ?? '', format)) formats.add(format);
+      const format = textAt(part, 'format');
+      if (format !== '' && !isRecognizedFormat(textAt(part, 'type'), format)) formats.add(format);
       return false;
     });
   }

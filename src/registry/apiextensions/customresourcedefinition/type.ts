@@ -1,9 +1,7 @@
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
+import { builtinType } from '../../builtin/shared/resource-type.js';
 import { defaultTable } from '../../rest/columns.js';
-import { objectAttributes } from '../../rest/attributes.js';
-import type { ResourceType } from '../../rest/interfaces.js';
 import { setCustomResourceDefinitionDefaults } from './defaults.js';
-import type { RuleChecks } from './interfaces.js';
 import {
   customResourceDefinitionDeletion,
   customResourceDefinitionStatusStrategy,
@@ -11,24 +9,18 @@ import {
 } from './strategy.js';
 
 /** CustomResourceDefinition of apiextensions.k8s.io/v1. */
-export function customResourceDefinitionType(checks: RuleChecks): ResourceType {
-  return {
-    group: 'apiextensions.k8s.io',
-    resource: 'customresourcedefinitions',
-    singular: 'customresourcedefinition',
-    kind: 'CustomResourceDefinition',
-    listKind: 'CustomResourceDefinitionList',
-    shortNames: ['crd', 'crds'],
-    categories: ['api-extensions'],
-    namespaced: false,
-    versions: [{ name: 'v1', served: true, deprecated: false, table: defaultTable, selectableFields: [] }],
-    storageVersion: 'v1',
-    custom: false,
-    attributes: (object) => objectAttributes(object, 'Cluster'),
-    validateName: nameIsDnsSubdomain,
-    strategy: customResourceDefinitionStrategy(checks),
-    subresources: { status: customResourceDefinitionStatusStrategy },
-    deletion: customResourceDefinitionDeletion,
-    applyDefaults: setCustomResourceDefinitionDefaults,
-  };
-}
+export const customResourceDefinitions = builtinType({
+  group: 'apiextensions.k8s.io',
+  resource: 'customresourcedefinitions',
+  kind: 'CustomResourceDefinition',
+  shortNames: ['crd', 'crds'],
+  categories: ['api-extensions'],
+  namespaced: false,
+  registryPath: 'apiextensions.k8s.io/customresourcedefinitions',
+  validateName: nameIsDnsSubdomain,
+  strategy: customResourceDefinitionStrategy,
+  subresources: { status: customResourceDefinitionStatusStrategy },
+  table: defaultTable,
+  deletion: customResourceDefinitionDeletion,
+  applyDefaults: setCustomResourceDefinitionDefaults,
+});

@@ -2,10 +2,9 @@ import type { ResourceType } from '../../rest/interfaces.js';
 import { mutatingAdmissionPolicies } from './mutatingadmissionpolicies/type.js';
 import { mutatingAdmissionPolicyBindings } from './mutatingadmissionpolicybindings/type.js';
 import type { ParamAccess } from './shared/param-access.js';
-import { mutatingWebhookConfigurations } from './mutatingwebhookconfigurations/type.js';
+import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from './shared/webhook-configurations.js';
 import { validatingAdmissionPolicies } from './validatingadmissionpolicies/type.js';
 import { validatingAdmissionPolicyBindings } from './validatingadmissionpolicybindings/type.js';
-import { validatingWebhookConfigurations } from './validatingwebhookconfigurations/type.js';
 
 /** Returns the types of admission policies and their bindings. */
 export const admissionPolicyTypes = (access: ParamAccess): readonly ResourceType[] => [

@@ -8,8 +8,8 @@ import {
   types,
   type VariableDecl,
 } from '@annex/cel';
-import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
+import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import {
   compareUtf8,
   formatGroupVersionKind,
@@ -44,7 +44,7 @@ export function checkPolicyTypes(policy: KubeObject, known: KnownTypes): Express
   const warnings: ExpressionWarning[] = [];
   objectsOf(spec['validations']).forEach((validation, i) => {
     for (const field of ['expression', 'messageExpression']) {
-      const expression = textOf(validation[field]);
+      const expression = textAt(validation, field);
       if (expression === '' && field === 'messageExpression') continue;
       const warning = checkExpression(expression, environments);
       if (warning !== '') warnings.push({ fieldRef: `spec.validations[${String(i)}].${field}`, warning });
@@ -92,14 +92,14 @@ function environmentFor(spec: JsonObject, kind: GroupVersionKind, schema: JsonOb
   const composition = new Composition();
   const environment = composition.within(base);
   for (const variable of objectsOf(spec['variables'])) {
-    composition.add(environment, textOf(variable['name']), textOf(variable['expression']));
+    composition.add(environment, textAt(variable, 'name'), textAt(variable, 'expression'));
   }
   return environment;
 }
 
 function kindOfParams(paramKind: JsonObject): GroupVersionKind {
-  const { group, version } = parseGroupVersion(stringAt(paramKind, 'apiVersion') ?? '') ?? { group: '', version: '' };
-  return { group, version, kind: stringAt(paramKind, 'kind') ?? '' };
+  const { group, version } = parseGroupVersion(textAt(paramKind, 'apiVersion')) ?? { group: '', version: '' };
+  return { group, version, kind: textAt(paramKind, 'kind') };
 }
 
 /** Returns the kinds that rules name without wildcards, at most ten. */

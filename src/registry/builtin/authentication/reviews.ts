@@ -1,5 +1,5 @@
 import { newBadRequest, newInternalError } from '../../../apimachinery/meta/errors.js';
-import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import { objectAt, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../apimachinery/json/values.js';
 import { formatTime, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import {
@@ -11,10 +11,10 @@ import { bearerTokenOf } from '../../../authentication/request/bearer-token.js';
 import { ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, type UserInfo } from '../../../authentication/user/user.js';
 import { userInfoJson } from '../../../authentication/user/user-info.js';
 import type { Clock } from '../../../util/clock.js';
-import type { CreateOnlyType } from '../../rest/create-only.js';
+import { type CreateOnlyType, reviewNames } from '../../rest/create-only.js';
 
 const GROUP = 'authentication.k8s.io';
-const VERSION = 'v1';
+
 const INVALID_TOKEN = 'invalid bearer token';
 
 export interface AuthenticationReviewDependencies {
@@ -30,26 +30,21 @@ export function authenticationReviews(dependencies: AuthenticationReviewDependen
   const { clock } = dependencies;
   return [
     {
-      ...names('SelfSubjectReview'),
+      ...reviewNames(GROUP, 'SelfSubjectReview', 'Cluster'),
       create: (context) => Promise.resolve(selfSubjectReview(context.user, clock.now())),
     },
     {
-      ...names('TokenReview'),
+      ...reviewNames(GROUP, 'TokenReview', 'Cluster'),
       create: (context, object, namespace) => tokenReview(object, namespace, context.signal, dependencies),
     },
   ];
-}
-
-function names(kind: string): Omit<CreateOnlyType, 'create'> {
-  const singular = kind.toLowerCase();
-  return { group: GROUP, version: VERSION, resource: `${singular}s`, singular, kind, namespaced: false };
 }
 
 /** Returns a review of the request's user, whatever object was sent. */
 function selfSubjectReview(user: UserInfo, now: number): KubeObject {
   return {
     kind: 'SelfSubjectReview',
-    apiVersion: `${GROUP}/${VERSION}`,
+    apiVersion: `${GROUP}/v1`,
     metadata: { creationTimestamp: formatTime(now) },
     status: { userInfo: userInfoJson(user) },
   };
@@ -63,7 +58,7 @@ async function tokenReview(
 ): Promise<KubeObject> {
   if (namespace !== '') throw newBadRequest(`namespace is not allowed on this type: ${namespace}`);
   const spec = objectAt(object, 'spec');
-  const token = stringAt(spec, 'token') ?? '';
+  const token = textAt(spec, 'token');
   if (token === '') throw newBadRequest('token is required for TokenReview in authentication');
   // A status sent by the client must never be returned as the server's own.
   object['status'] = { user: {} };

@@ -1,5 +1,5 @@
 import { parseFieldSelector } from '../../../apimachinery/selectors/field-selectors.js';
-import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import { objectAt, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import { parseLabelSelector } from '../../../apimachinery/selectors/label-parser.js';
 import { labelSelectorFromObject } from '../../../apimachinery/selectors/label-selector-object.js';
@@ -27,8 +27,8 @@ export function userFrom(spec: JsonObject): UserInfo {
   const extra: Record<string, readonly string[]> = {};
   for (const [key, values] of Object.entries(objectAt(spec, 'extra') ?? {})) extra[key] = stringsOf(values);
   return {
-    name: stringAt(spec, 'user') ?? '',
-    uid: stringAt(spec, 'uid') ?? '',
+    name: textAt(spec, 'user'),
+    uid: textAt(spec, 'uid'),
     groups: stringsOf(spec['groups']),
     extra,
   };
@@ -39,11 +39,11 @@ export function attributesFrom(user: UserInfo, spec: JsonObject): ReviewAttribut
   const given = objectAt(spec, 'resourceAttributes');
   const resource = given ?? {};
   const nonResource = objectAt(spec, 'nonResourceAttributes');
-  const text = (key: string): string => stringAt(resource, key) ?? '';
+  const text = (key: string): string => textAt(resource, key);
   if (given === undefined) {
     const names = { namespace: '', apiGroup: '', apiVersion: '', resource: '', subresource: '', name: '' };
-    const path = stringAt(nonResource, 'path') ?? '';
-    const verb = stringAt(nonResource, 'verb') ?? '';
+    const path = textAt(nonResource, 'path');
+    const verb = textAt(nonResource, 'verb');
     return { attributes: { user, verb, path, resourceRequest: false, ...names }, selectorErrors: [] };
   }
   const field = readSelector(objectAt(resource, 'fieldSelector'), parseFields, fieldRequirement);
@@ -85,7 +85,7 @@ function readSelector(
     const requirements = list.map(read).filter((requirement) => requirement !== undefined);
     return { requirements, failed: requirements.length < list.length };
   }
-  const raw = stringAt(selector, 'rawSelector') ?? '';
+  const raw = textAt(selector, 'rawSelector');
   if (raw === '') return NOTHING;
   try {
     return { requirements: parse(raw), failed: false };
@@ -101,10 +101,10 @@ const parseLabels = (raw: string): readonly SelectorRequirement[] =>
   labelRequirements(parseLabelSelector(raw).requirements);
 
 function fieldRequirement(requirement: JsonObject): SelectorRequirement | undefined {
-  const operator = stringAt(requirement, 'operator') ?? '';
+  const operator = textAt(requirement, 'operator');
   const values = stringsOf(requirement['values']);
   if ((operator !== 'In' && operator !== 'NotIn') || values.length !== 1) return undefined;
-  return { key: stringAt(requirement, 'key') ?? '', operator, values };
+  return { key: textAt(requirement, 'key'), operator, values };
 }
 
 function labelRequirement(requirement: JsonObject): SelectorRequirement | undefined {

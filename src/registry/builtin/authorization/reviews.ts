@@ -1,12 +1,12 @@
 import { newBadRequest, newInvalid } from '../../../apimachinery/meta/errors.js';
 import type { FieldError } from '../../../apimachinery/meta/field-error.js';
-import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import { objectAt, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject, Scope } from '../../../apimachinery/meta/meta.js';
 import type { UserInfo } from '../../../authentication/user/user.js';
 import type { Authorizer, RuleResolver, RulesResult } from '../../../authorization/authorizer/interfaces.js';
 import type { RequestContext } from '../../../request/context.js';
 import { featureGates } from '../../../util/feature-gates.js';
-import type { CreateOnlyType } from '../../rest/create-only.js';
+import { type CreateOnlyType, reviewNames } from '../../rest/create-only.js';
 import { attributesFrom, userFrom } from './attributes.js';
 import {
   validateLocalSubjectAccessReview,
@@ -15,7 +15,6 @@ import {
 } from './validation.js';
 
 const GROUP = 'authorization.k8s.io';
-const VERSION = 'v1';
 
 export interface AuthorizationReviewDependencies {
   /** The server's whole authorizer. */
@@ -51,18 +50,10 @@ export function authorizationReviews(dependencies: AuthorizationReviewDependenci
 
 type Create = (context: RequestContext, object: KubeObject, namespace: string) => Promise<KubeObject>;
 
-function virtualType(kind: string, scope: Scope, create: Create): CreateOnlyType {
-  const singular = kind.toLowerCase();
-  return {
-    group: GROUP,
-    version: VERSION,
-    resource: `${singular}s`,
-    singular,
-    kind,
-    namespaced: scope === 'Namespaced',
-    create: withoutSelectors(create),
-  };
-}
+const virtualType = (kind: string, scope: Scope, create: Create): CreateOnlyType => ({
+  ...reviewNames(GROUP, kind, scope),
+  create: withoutSelectors(create),
+});
 
 /** Ignores the selectors of a review, and drops them from the response, if requests are authorized without selectors. */
 function withoutSelectors(create: Create): Create {
@@ -103,11 +94,11 @@ async function review(
 
 /** Returns a new object, without metadata and spec of the review. */
 function rulesReview(object: KubeObject, user: UserInfo, resolver: RuleResolver): KubeObject {
-  const namespace = stringAt(specOf(object), 'namespace') ?? '';
+  const namespace = textAt(specOf(object), 'namespace');
   if (namespace === '') throw newBadRequest('no namespace on request');
   return {
     kind: 'SelfSubjectRulesReview',
-    apiVersion: `${GROUP}/${VERSION}`,
+    apiVersion: `${GROUP}/v1`,
     metadata: {},
     spec: {},
     status: rulesStatus(resolver.rulesFor(user, namespace)),

@@ -6,36 +6,28 @@ import {
   required,
   type FieldError,
 } from '../../../apimachinery/meta/field-error.js';
-import { objectAt, stringAt, stringifyJson, type JsonObject } from '../../../apimachinery/json/json.js';
+import { objectAt, stringAt, stringifyJson, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
-import type { KubeObject, ObjectMeta } from '../../../apimachinery/meta/meta.js';
+import { escapeHtml, type KubeObject, type ObjectMeta } from '../../../apimachinery/meta/meta.js';
 import { labelValueErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
+import { eachErrors, itemErrors } from '../shared/checks.js';
 import { OBJECT_META_FIELDS } from '../../../schema/metadata.js';
+
+type Check = (requirement: JsonObject, path: FieldPath) => FieldError[];
 
 const SPEC = FieldPath.of('spec');
 const RESOURCE = FieldPath.of('spec', 'resourceAttributes');
 
-export function validateSubjectAccessReview(review: KubeObject): FieldError[] {
-  const spec = objectAt(review, 'spec') ?? {};
-  return [...validateSpec(spec, { wantsUser: true }), ...validateMetadata(review.metadata, { allowsNamespace: false })];
-}
+export const validateSubjectAccessReview = (review: KubeObject): FieldError[] => validateReview(review);
 
-export function validateSelfSubjectAccessReview(review: KubeObject): FieldError[] {
-  const spec = objectAt(review, 'spec') ?? {};
-  return [
-    ...validateSpec(spec, { wantsUser: false }),
-    ...validateMetadata(review.metadata, { allowsNamespace: false }),
-  ];
-}
+export const validateSelfSubjectAccessReview = (review: KubeObject): FieldError[] =>
+  validateReview(review, { wantsUser: false });
 
 export function validateLocalSubjectAccessReview(review: KubeObject): FieldError[] {
-  const spec = objectAt(review, 'spec') ?? {};
-  const errors = [
-    ...validateSpec(spec, { wantsUser: true }),
-    ...validateMetadata(review.metadata, { allowsNamespace: true }),
-  ];
+  const errors = validateReview(review, { allowsNamespace: true });
+  const spec = objectAt(review, 'spec');
   const resource = objectAt(spec, 'resourceAttributes');
-  const namespace = stringAt(resource, 'namespace') ?? '';
+  const namespace = textAt(resource, 'namespace');
   if (resource !== undefined && namespace !== (review.metadata.namespace ?? '')) {
     errors.push(invalid(RESOURCE.child('namespace'), namespace, 'must match metadata.namespace'));
   }
@@ -47,7 +39,12 @@ export function validateLocalSubjectAccessReview(review: KubeObject): FieldError
   return errors;
 }
 
-function validateSpec(spec: JsonObject, { wantsUser }: { readonly wantsUser: boolean }): FieldError[] {
+function validateReview(review: KubeObject, { wantsUser = true, allowsNamespace = false } = {}): FieldError[] {
+  const spec = objectAt(review, 'spec') ?? {};
+  return [...validateSpec(spec, wantsUser), ...validateMetadata(review.metadata, allowsNamespace)];
+}
+
+function validateSpec(spec: JsonObject, wantsUser: boolean): FieldError[] {
   const errors: FieldError[] = [];
   const resource = objectAt(spec, 'resourceAttributes');
   const nonResource = objectAt(spec, 'nonResourceAttributes');
@@ -59,64 +56,46 @@ function validateSpec(spec: JsonObject, { wantsUser }: { readonly wantsUser: boo
     const text = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
     errors.push(invalid(RESOURCE, null, text));
   }
-  const user = stringAt(spec, 'user') ?? '';
+  const user = textAt(spec, 'user');
   if (wantsUser && user === '' && stringsOf(spec['groups']).length === 0) {
     errors.push(invalid(SPEC.child('user'), user, 'at least one of user or group must be specified'));
   }
   if (resource === undefined) return errors;
   const field = objectAt(resource, 'fieldSelector');
   const label = objectAt(resource, 'labelSelector');
-  if (field !== undefined) errors.push(...validateSelector(field, RESOURCE.child('fieldSelector'), validateFieldKey));
-  if (label !== undefined)
-    errors.push(...validateSelector(label, RESOURCE.child('labelSelector'), validateLabelKeyAndValues));
+  if (field !== undefined) errors.push(...validateSelector(field, RESOURCE.child('fieldSelector'), fieldRequirement));
+  if (label !== undefined) errors.push(...validateSelector(label, RESOURCE.child('labelSelector'), labelRequirement));
   return errors;
 }
 
 /** Returns the attributes as Go prints the internal type, whose fields have no JSON names. */
 function showNonResource(attributes: JsonObject): JsonObject {
-  return { Path: stringAt(attributes, 'path') ?? '', Verb: stringAt(attributes, 'verb') ?? '' };
+  return { Path: textAt(attributes, 'path'), Verb: textAt(attributes, 'verb') };
 }
 
-interface KeyValidation {
-  /** `before` and `after` return the errors that precede and follow those of the operator. */
-  before(requirement: JsonObject, path: FieldPath): FieldError[];
-  after(requirement: JsonObject, path: FieldPath): FieldError[];
-}
+const fieldRequirement: Check = (requirement, path) => [
+  ...(textAt(requirement, 'key') === '' ? [required(path.child('key'), 'must be specified')] : []),
+  ...validateOperator(requirement, path),
+];
 
-const validateFieldKey: KeyValidation = {
-  before: (requirement, path) =>
-    (stringAt(requirement, 'key') ?? '') === '' ? [required(path.child('key'), 'must be specified')] : [],
-  after: () => [],
-};
+const labelRequirement: Check = (requirement, path) => [
+  ...validateOperator(requirement, path),
+  ...qualifiedNameErrors(textAt(requirement, 'key'), path.child('key')),
+  ...eachErrors(stringsOf(requirement['values']), path.child('values'), labelValueErrors),
+];
 
-const validateLabelKeyAndValues: KeyValidation = {
-  before: () => [],
-  after: (requirement, path) => {
-    const key = stringAt(requirement, 'key') ?? '';
-    const errors = qualifiedNameErrors(key, path.child('key'));
-    stringsOf(requirement['values']).forEach((value, index) => {
-      errors.push(...labelValueErrors(value, path.child('values').index(index)));
-    });
-    return errors;
-  },
-};
-
-function validateSelector(selector: JsonObject, path: FieldPath, keys: KeyValidation): FieldError[] {
+function validateSelector(selector: JsonObject, path: FieldPath, check: Check): FieldError[] {
   const errors: FieldError[] = [];
-  const raw = stringAt(selector, 'rawSelector') ?? '';
-  const requirements = objectsOf(selector['requirements']);
-  if (raw !== '' && requirements.length > 0) {
+  const raw = textAt(selector, 'rawSelector');
+  const count = objectsOf(selector['requirements']).length;
+  if (raw !== '' && count > 0) {
     errors.push(invalid(path.child('rawSelector'), raw, 'may not specified at the same time as requirements'));
   }
-  if (raw === '' && requirements.length === 0) {
+  if (raw === '' && count === 0) {
     const text = `when ${path.toString()} is specified, requirements or rawSelector is required`;
     errors.push(required(path.child('requirements'), text));
   }
-  requirements.forEach((requirement, index) => {
-    const at = path.child('requirements').index(index);
-    errors.push(...keys.before(requirement, at), ...validateOperator(requirement, at), ...keys.after(requirement, at));
-  });
-  return errors;
+  return [...errors, ...itemErrors(selector, 'requirements', path, check)];
 }
 
 /** Unknown operators are accepted, for compatibility with newer clients. */
@@ -136,7 +115,7 @@ function validateOperator(requirement: JsonObject, path: FieldPath): FieldError[
   }
 }
 
-function validateMetadata(meta: ObjectMeta, { allowsNamespace }: { readonly allowsNamespace: boolean }): FieldError[] {
+function validateMetadata(meta: ObjectMeta, allowsNamespace: boolean): FieldError[] {
   const shown: JsonObject = {};
   let empty = true;
   for (const field of OBJECT_META_FIELDS) {
@@ -154,9 +133,4 @@ function isUnset(value: ObjectMeta[string]): boolean {
   if (value === undefined || value === null || value === '' || value === 0) return true;
   if (typeof value !== 'object') return false;
   return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
-}
-
-/** Escapes the characters that Go's encoder escapes. */
-function escapeHtml(json: string): string {
-  return json.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -66,7 +66,7 @@ function create(kind: string, given: JsonObject, group = ''): Created {
   );
   type.applyDefaults?.(object);
   const context = contextOf(group);
-  type.strategy.prepareForCreate(context, object);
+  type.strategy.prepareForCreate?.(context, object);
   const errors = type.strategy.validateCreate(context, object).map((error) => error.toString());
   type.strategy.canonicalize?.(object);
   return { object, errors, warnings: type.strategy.warningsOnCreate?.(context, object) ?? [] };
@@ -83,7 +83,7 @@ function updateErrors(kind: string, object: JsonObject, old: JsonObject, subreso
   };
   const [now, before] = [complete(object), complete(old)];
   const context = contextOf(group);
-  strategy?.prepareForUpdate(context, now, before);
+  strategy?.prepareForUpdate?.(context, now, before);
   return (strategy?.validateUpdate(context, now, before) ?? []).map((error) => error.toString());
 }
 
@@ -582,7 +582,7 @@ test('a service created through its status gets no address defaults', () => {
   const spec = { ports: [{ port: 80 }], clusterIP: 'None' };
   const object: KubeObject = { metadata: { name: 'a', namespace: 'n' }, spec: structuredClone(spec), status: { x: 1 } };
   const strategy = typeOf('Service').subresources['status'];
-  strategy?.prepareForCreate(contextOf(''), object);
+  strategy?.prepareForCreate?.(contextOf(''), object);
   expect([object['spec'], object['status']]).toEqual([spec, { loadBalancer: {} }]);
 });
 

@@ -1,9 +1,9 @@
-import { customResourceDefinitionType } from '../../apiextensions/customresourcedefinition/type.js';
+import { customResourceDefinitions } from '../../apiextensions/customresourcedefinition/type.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { resourceDefinitionType } from './resource-definitions.js';
 
 test('resource definitions reset the same fields as custom resource definitions', () => {
-  const [theirs, ours] = [customResourceDefinitionType({}), resourceDefinitionType(() => undefined)];
+  const [theirs, ours] = [customResourceDefinitions, resourceDefinitionType(() => undefined)];
   expect(theirs.strategy.resetFields).toEqual({ 'apiextensions.k8s.io/v1': [['status']] });
   expect(ours.strategy.resetFields).toEqual({ 'kubeannex.io/v1': [['status']] });
   expect(theirs.subresources['status']?.resetFields).toEqual({ 'apiextensions.k8s.io/v1': [['spec']] });

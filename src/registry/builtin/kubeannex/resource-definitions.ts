@@ -1,8 +1,8 @@
 import { conditionsOf } from '../../../apimachinery/meta/conditions.js';
-import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { objectAt, stringAt, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../apimachinery/json/values.js';
 import type { GroupVersionResource, KubeObject } from '../../../apimachinery/meta/meta.js';
-import { customResourceDefinitionType } from '../../apiextensions/customresourcedefinition/type.js';
+import { customResourceDefinitions } from '../../apiextensions/customresourcedefinition/type.js';
 import { AGE_COLUMN, column, NAME_COLUMN, tableWithAge } from '../../rest/columns.js';
 import type { ResourceType, Strategy, TableConvertor } from '../../rest/interfaces.js';
 
@@ -17,22 +17,22 @@ export const RESOURCE_DEFINITIONS = { group: 'kubeannex.io', resource: 'resource
  * returns the number of objects of a type.
  */
 export function resourceDefinitionType(count: ObjectCount): ResourceType {
-  const type = customResourceDefinitionType({});
-  const { subresources } = type;
+  const { strategy, subresources, versions } = customResourceDefinitions;
   return {
-    ...type,
-    strategy: forResourceDefinition(type.strategy),
+    ...customResourceDefinitions,
+    strategy: forResourceDefinition(strategy),
     subresources: Object.fromEntries(
-      Object.entries(subresources).map(([name, strategy]) => [name, forResourceDefinition(strategy)]),
+      Object.entries(subresources).map(([name, subresource]) => [name, forResourceDefinition(subresource)]),
     ),
     group: RESOURCE_DEFINITIONS.group,
     resource: RESOURCE_DEFINITIONS.resource,
     singular: 'resourcedefinition',
     kind: 'ResourceDefinition',
     listKind: 'ResourceDefinitionList',
+    registryPath: `${RESOURCE_DEFINITIONS.group}/${RESOURCE_DEFINITIONS.resource}`,
     shortNames: ['rd'],
     categories: [],
-    versions: type.versions.map((version) => ({ ...version, table: tableOf(count) })),
+    versions: versions.map((version) => ({ ...version, table: tableOf(count) })),
     noProtobuf: true,
   };
 }
@@ -73,7 +73,7 @@ function tableOf(count: ObjectCount): TableConvertor {
 export const servedVersions = (definition: KubeObject): string[] =>
   objectsOf(objectAt(definition, 'spec')?.['versions'])
     .filter((version) => version['served'] === true)
-    .map((version) => stringAt(version, 'name') ?? '');
+    .map((version) => textAt(version, 'name'));
 
 function registered(definition: KubeObject): string {
   const conditions = conditionsOf(definition);
@@ -84,8 +84,8 @@ function registered(definition: KubeObject): string {
 
 function objects(definition: KubeObject, versions: readonly string[], count: ObjectCount): string {
   const spec = objectAt(definition, 'spec');
-  const group = stringAt(spec, 'group') ?? '';
-  const resource = stringAt(objectAt(spec, 'names'), 'plural') ?? '';
+  const group = textAt(spec, 'group');
+  const resource = textAt(objectAt(spec, 'names'), 'plural');
   for (const version of versions) {
     const found = count({ group, version, resource });
     if (found !== undefined) return String(found);

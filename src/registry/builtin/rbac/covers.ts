@@ -1,4 +1,4 @@
-import { quote } from '../../../apimachinery/meta/meta.js';
+import { quoteList } from '../../../authorization/authorizer/results.js';
 import type { PolicyRule } from '../../../authorization/rbac/types.js';
 
 const NONE: readonly string[] = [];
@@ -94,9 +94,4 @@ export function compactString(rule: PolicyRule): string {
   add('ResourceNames', rule.resourceNames);
   add('Verbs', rule.verbs);
   return `{${parts.join(', ')}}`;
-}
-
-/** Formats a list of strings like Go's `%q`. */
-export function quoteList(values: readonly string[]): string {
-  return `[${values.map(quote).join(' ')}]`;
 }

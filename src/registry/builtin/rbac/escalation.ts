@@ -3,7 +3,7 @@ import { deepEqual, objectAt } from '../../../apimachinery/json/json.js';
 import { compareUtf8, quote, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import { SYSTEM_PRIVILEGED_GROUP, type UserInfo } from '../../../authentication/user/user.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
-import { aggregateTexts } from '../../../authorization/authorizer/results.js';
+import { aggregateTexts, quoteList } from '../../../authorization/authorizer/results.js';
 import {
   RBAC_GROUP,
   readRoleRef,
@@ -13,7 +13,7 @@ import {
   type RoleRef,
 } from '../../../authorization/rbac/types.js';
 import type { RequestContext } from '../../../request/context.js';
-import { compact, compactString, quoteList, uncovered } from './covers.js';
+import { compact, compactString, uncovered } from './covers.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
 
 /** An RbacRuleSource, or one in a worker thread that asks the main thread. */

@@ -218,14 +218,14 @@ describe('validation', () => {
     ],
   ];
   test.each(cases)('%s', (_name, strategy, object, expected) => {
-    strategy.prepareForCreate(someone, object);
+    strategy.prepareForCreate?.(someone, object);
     const errors = strategy.validateCreate(someone, object);
     expect(errors.length === 0 ? '' : aggregate(errors)).toBe(expected);
   });
 
   test('sets the defaults of a binding', () => {
     const object = binding('Role', 'r', { kind: 'User', name: 'u' }, { kind: 'ServiceAccount', name: 's' });
-    roleBindingStrategy.prepareForCreate(someone, object);
+    roleBindingStrategy.prepareForCreate?.(someone, object);
     expect(object).toMatchObject({
       roleRef: { apiGroup: GROUP },
       subjects: [
@@ -241,10 +241,10 @@ describe('validation', () => {
       ...binding('Role', 'r', { kind: 'User', name: 'u' }),
       metadata: { ...namespaced, resourceVersion: '1' },
     };
-    roleBindingStrategy.prepareForCreate(someone, stored);
+    roleBindingStrategy.prepareForCreate?.(someone, stored);
     const update = (kind: string, name: string): string => {
       const object = { ...binding(kind, name, { kind: 'User', name: 'w' }), metadata: { ...stored.metadata } };
-      roleBindingStrategy.prepareForUpdate(someone, object, stored);
+      roleBindingStrategy.prepareForUpdate?.(someone, object, stored);
       const errors = roleBindingStrategy.validateUpdate(someone, object, stored);
       return errors.length === 0 ? '' : aggregate(errors);
     };
@@ -519,6 +519,6 @@ test.each([
 ])('stores an empty list of rules of a %s as null', (_name, strategy) => {
   const rule = { verbs: ['get'], nonResourceURLs: ['/x'] };
   const [empty, one] = [role(), role(rule)];
-  for (const each of [empty, one]) strategy.prepareForCreate(someone, each);
+  for (const each of [empty, one]) strategy.prepareForCreate?.(someone, each);
   expect([empty['rules'], one['rules']]).toEqual([null, [rule]]);
 });

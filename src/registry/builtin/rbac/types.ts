@@ -1,15 +1,14 @@
-import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject, Scope } from '../../../apimachinery/meta/meta.js';
 import { nameIsPathSegment } from '../../../apimachinery/validation/names.js';
 import { AGE_COLUMN, column, CREATED_AT_COLUMN, defaultTable, NAME_COLUMN, tableWithAge } from '../../rest/columns.js';
-import { objectAttributes } from '../../rest/attributes.js';
+import { RBAC_GROUP } from '../../../authorization/rbac/types.js';
+import { builtinType } from '../shared/resource-type.js';
 import type { ResourceType, Strategy, TableConvertor } from '../../rest/interfaces.js';
 import { type EscalationDependencies, guardBinding, guardRole } from './escalation.js';
 import { clusterRoleBindingStrategy, clusterRoleStrategy, roleBindingStrategy, roleStrategy } from './strategy.js';
 import { defaultBinding } from './validation.js';
-
-const GROUP = 'rbac.authorization.k8s.io';
 
 /** Returns the users, groups and service accounts of a binding, for its table. */
 function subjects(binding: KubeObject): string[] {
@@ -17,9 +16,9 @@ function subjects(binding: KubeObject): string[] {
   const of = (kind: string): JsonObject[] => all.filter((subject) => subject['kind'] === kind);
   const names = (kind: string): string =>
     of(kind)
-      .map((subject) => stringAt(subject, 'name') ?? '')
+      .map((subject) => textAt(subject, 'name'))
       .join(', ');
-  const accounts = of('ServiceAccount').map((s) => `${stringAt(s, 'namespace') ?? ''}/${stringAt(s, 'name') ?? ''}`);
+  const accounts = of('ServiceAccount').map((s) => `${textAt(s, 'namespace')}/${textAt(s, 'name')}`);
   return [names('User'), names('Group'), accounts.join(', ')];
 }
 
@@ -34,7 +33,7 @@ function bindingTable(what: string, roleText: string): TableConvertor {
   ];
   return tableWithAge(columns, (binding) => {
     const ref = objectAt(binding, 'roleRef');
-    const role = `${stringAt(ref, 'kind') ?? ''}/${stringAt(ref, 'name') ?? ''}`;
+    const role = `${textAt(ref, 'kind')}/${textAt(ref, 'name')}`;
     return [binding.metadata.name ?? '', role, ...subjects(binding)];
   });
 }
@@ -46,27 +45,16 @@ function type(
   table: TableConvertor,
   applyDefaults?: (object: KubeObject) => void,
 ): ResourceType {
-  const singular = kind.toLowerCase();
-  return {
-    group: GROUP,
-    resource: `${singular}s`,
-    singular,
+  return builtinType({
+    group: RBAC_GROUP,
+    resource: `${kind.toLowerCase()}s`,
     kind,
-    listKind: `${kind}List`,
-    shortNames: [],
-    categories: [],
     namespaced: scope === 'Namespaced',
-    versions: [{ name: 'v1', served: true, deprecated: false, table, selectableFields: [] }],
-    storageVersion: 'v1',
-    registryPath: `${singular}s`,
-    custom: false,
-    attributes: (object) => objectAttributes(object, scope),
     validateName: nameIsPathSegment,
     strategy,
-    subresources: {},
-    deletion: {},
-    ...(applyDefaults === undefined ? {} : { applyDefaults }),
-  };
+    table,
+    ...(applyDefaults && { applyDefaults }),
+  });
 }
 
 /** Returns the four RBAC types, with their guards against privilege escalation. */

@@ -1,11 +1,12 @@
-import { FieldPath, invalid, notSupported, required, type FieldError } from '../../../apimachinery/meta/field-error.js';
-import { deepEqual, objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import { FieldPath, invalid, required, type FieldError } from '../../../apimachinery/meta/field-error.js';
+import { deepEqual, objectAt, stringAt, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../apimachinery/json/values.js';
 import { validateLabelSelector } from '../../../apimachinery/selectors/label-selector-object.js';
 import type { KubeObject, Scope } from '../../../apimachinery/meta/meta.js';
-import { subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
+import { subdomainErrors, toFieldErrors } from '../../../apimachinery/validation/name-errors.js';
 import { nameIsPathSegment } from '../../../apimachinery/validation/names.js';
-import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
+import { choiceIfSet, eachErrors, requiredOr } from '../shared/checks.js';
+import { validateCoreMeta } from '../shared/meta.js';
 import {
   RBAC_GROUP,
   readRoleRef,
@@ -17,6 +18,7 @@ import {
 
 /** Validates the name of a role or binding: any path segment. A generateName is validated as a whole name. */
 const validateRbacName = (name: string): string[] => nameIsPathSegment(name);
+const roleNameErrors = toFieldErrors(validateRbacName);
 
 export function validateRole(role: KubeObject): FieldError[] {
   return [...validateCoreMeta(role.metadata, 'Namespaced', validateRbacName), ...validateRules(role, 'Namespaced')];
@@ -31,18 +33,17 @@ export function validateClusterRole(role: KubeObject): FieldError[] {
   if (selectors.length === 0) {
     errors.push(required(path, 'at least one clusterRoleSelector required if aggregationRule is non-nil'));
   }
-  selectors.forEach((selector, index) => {
-    const found = validateLabelSelector(selector, path.index(index));
-    errors.push(...found);
-    if (found.length > 0) errors.push(invalid(path.index(index), null, 'invalid label selector.'));
+  const found = eachErrors(selectors, path, (selector, at) => {
+    const faults = validateLabelSelector(selector, at);
+    return faults.length === 0 ? [] : [...faults, invalid(at, null, 'invalid label selector.')];
   });
-  return errors;
+  return [...errors, ...found];
 }
 
-function validateRules(role: KubeObject, scope: Scope): FieldError[] {
-  const path = FieldPath.of('rules');
-  return objectsOf(role['rules']).flatMap((rule, index) => validateRule(readRule(rule), scope, path.index(index)));
-}
+const validateRules = (role: KubeObject, scope: Scope): FieldError[] =>
+  eachErrors(objectsOf(role['rules']), FieldPath.of('rules'), (rule, path) =>
+    validateRule(readRule(rule), scope, path),
+  );
 
 function validateRule(rule: PolicyRule, scope: Scope, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
@@ -66,54 +67,34 @@ function validateRule(rule: PolicyRule, scope: Scope, path: FieldPath): FieldErr
 }
 
 export function validateBinding(binding: KubeObject, scope: Scope): FieldError[] {
-  const errors = validateCoreMeta(binding.metadata, scope, validateRbacName);
   const ref = readRoleRef(binding);
   const path = FieldPath.of('roleRef');
-  if (ref.apiGroup !== RBAC_GROUP) errors.push(notSupported(path.child('apiGroup'), ref.apiGroup, [RBAC_GROUP]));
-  const kinds = scope === 'Namespaced' ? ['Role', 'ClusterRole'] : ['ClusterRole'];
-  if (!kinds.includes(ref.kind)) errors.push(notSupported(path.child('kind'), ref.kind, kinds));
-  if (ref.name === '') errors.push(required(path.child('name')));
-  else for (const text of validateRbacName(ref.name)) errors.push(invalid(path.child('name'), ref.name, text));
-  readSubjects(binding).forEach((subject, index) => {
-    errors.push(...validateSubject(subject, scope, FieldPath.of('subjects').index(index)));
-  });
-  return errors;
+  return [
+    ...validateCoreMeta(binding.metadata, scope, validateRbacName),
+    ...choiceIfSet(ref.apiGroup, path.child('apiGroup'), [RBAC_GROUP]),
+    ...choiceIfSet(ref.kind, path.child('kind'), scope === 'Namespaced' ? ['Role', 'ClusterRole'] : ['ClusterRole']),
+    ...requiredOr(ref.name, path.child('name'), roleNameErrors),
+    ...eachErrors(readSubjects(binding), FieldPath.of('subjects'), (one, at) => validateSubject(one, scope, at)),
+  ];
 }
 
 function validateSubject(subject: Subject, scope: Scope, path: FieldPath): FieldError[] {
   const { kind, name, apiGroup, namespace } = subject;
-  const errors: FieldError[] = [];
-  if (name === '') errors.push(required(path.child('name')));
-  switch (kind) {
-    case 'ServiceAccount':
-      if (name !== '') {
-        errors.push(...subdomainErrors(name, path.child('name')));
-      }
-      if (apiGroup !== '') errors.push(notSupported(path.child('apiGroup'), apiGroup, ['']));
-      if (scope === 'Cluster' && namespace === '') errors.push(required(path.child('namespace')));
-      break;
-    case 'User':
-    case 'Group':
-      if (apiGroup !== RBAC_GROUP) errors.push(notSupported(path.child('apiGroup'), apiGroup, [RBAC_GROUP]));
-      break;
-    default:
-      errors.push(notSupported(path.child('kind'), kind, ['ServiceAccount', 'User', 'Group']));
-  }
+  const isAccount = kind === 'ServiceAccount';
+  const errors = requiredOr(name, path.child('name'), isAccount ? subdomainErrors : () => []);
+  const kinds = choiceIfSet(kind, path.child('kind'), ['ServiceAccount', 'User', 'Group']);
+  if (kinds.length > 0) return [...errors, ...kinds];
+  errors.push(...choiceIfSet(apiGroup, path.child('apiGroup'), [isAccount ? '' : RBAC_GROUP]));
+  if (isAccount && scope === 'Cluster' && namespace === '') errors.push(required(path.child('namespace')));
   return errors;
 }
 
-export function validateMetaUpdate(object: KubeObject, old: KubeObject): FieldError[] {
-  return validateCoreMetaUpdate(object.metadata, old.metadata);
-}
-
-export function validateBindingUpdate(binding: KubeObject, old: KubeObject, scope: Scope): FieldError[] {
-  const errors = [...validateBinding(binding, scope), ...validateMetaUpdate(binding, old)];
+/** Requires that an update does not change the role of a binding. */
+export function roleRefErrors(binding: KubeObject, old: KubeObject): FieldError[] {
   const ref = readRoleRef(binding);
-  if (!deepEqual({ ...ref }, { ...readRoleRef(old) })) {
-    const shown = { APIGroup: ref.apiGroup, Kind: ref.kind, Name: ref.name };
-    errors.push(invalid('roleRef', shown, 'cannot change roleRef'));
-  }
-  return errors;
+  if (deepEqual({ ...ref }, { ...readRoleRef(old) })) return [];
+  const shown = { APIGroup: ref.apiGroup, Kind: ref.kind, Name: ref.name };
+  return [invalid('roleRef', shown, 'cannot change roleRef')];
 }
 
 /** Sets the defaults in place: the API group of the role reference, and that of users and groups. */
@@ -127,4 +108,4 @@ export function defaultBinding(binding: KubeObject): void {
   }
 }
 
-const isUnset = (object: JsonObject, key: string): boolean => (stringAt(object, key) ?? '') === '';
+const isUnset = (object: JsonObject, key: string): boolean => textAt(object, key) === '';

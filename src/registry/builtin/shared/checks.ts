@@ -1,4 +1,5 @@
 import {
+  duplicate,
   type FieldError,
   type FieldPath,
   invalid,
@@ -6,8 +7,9 @@ import {
   required,
 } from '../../../apimachinery/meta/field-error.js';
 import type { JsonObject, JsonValue } from '../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../apimachinery/json/values.js';
 import { addressErrors } from '../../../apimachinery/validation/addresses.js';
-import { qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
+import { qualifiedNameErrors, toFieldErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, isPortName } from '../../../apimachinery/validation/names.js';
 import { numberOf } from './fields.js';
 
@@ -19,11 +21,49 @@ const MAX_PORT = 65535;
 export const integerOf = (value: JsonValue | undefined): number | bigint | undefined =>
   typeof value === 'number' || typeof value === 'bigint' ? value : undefined;
 
+export type TextCheck = (value: string, path: FieldPath) => FieldError[];
+
+/** Validates each value of a list. `path` is that of the list. */
+export const eachErrors = <T>(
+  values: readonly T[],
+  path: FieldPath,
+  check: (value: T, path: FieldPath) => FieldError[],
+): FieldError[] => values.flatMap((value, i) => check(value, path.index(i)));
+
+/** Validates each object of the list at a key. `path` is that of the parent. */
+export const itemErrors = (
+  parent: JsonObject | undefined,
+  key: string,
+  path: FieldPath,
+  check: (item: JsonObject, path: FieldPath) => FieldError[],
+): FieldError[] => eachErrors(objectsOf(parent?.[key]), path.child(key), check);
+
+/** Returns a check that refuses values that it was given before. */
+export function noDuplicates(): TextCheck {
+  const seen = new Set<string>();
+  return (value, path) => {
+    if (seen.has(value)) return [duplicate(path, value)];
+    seen.add(value);
+    return [];
+  };
+}
+
+/** Requires a value that passes a check. */
+export const requiredOr = (value: string, path: FieldPath, check: TextCheck): FieldError[] =>
+  value === '' ? [required(path)] : check(value, path);
+
 /** Requires a value from a list. An empty value is missing. */
 export function choice(value: string, path: FieldPath, values: readonly string[], detail = ''): FieldError[] {
   if (value === '') return [required(path, detail)];
   return values.includes(value) ? [] : [notSupported(path, value, values)];
 }
+
+/** Requires a value from a list. The empty text is a value. */
+export const requiredChoice = (
+  value: JsonValue | undefined,
+  path: FieldPath,
+  values: readonly string[],
+): FieldError[] => (typeof value === 'string' ? choiceIfSet(value, path, values) : [required(path)]);
 
 /** Requires a value from a list, if there is a value. The empty text is one. */
 export const choiceIfSet = (value: JsonValue | undefined, path: FieldPath, values: readonly string[]): FieldError[] =>
@@ -46,9 +86,11 @@ export function idErrors(value: JsonValue | undefined, path: FieldPath): FieldEr
 
 export const portNumberErrors = (port: number, path: FieldPath): FieldError[] => rangeErrors(port, path, 1, MAX_PORT);
 
+export const portNameErrors = toFieldErrors(isPortName);
+
 /** Validates the number or the name of a port. */
 export function portErrors(port: JsonValue | undefined, path: FieldPath): FieldError[] {
-  if (typeof port === 'string') return isPortName(port).map((text) => invalid(path, port, text));
+  if (typeof port === 'string') return portNameErrors(port, path);
   return portNumberErrors(numberOf(port), path);
 }
 
@@ -62,8 +104,7 @@ export function appProtocolErrors(port: JsonObject, path: FieldPath): FieldError
 }
 
 /** Validates an IP address of either family. */
-export const ipErrors = (ip: string, path: FieldPath): FieldError[] =>
-  addressErrors(ip).map((text) => invalid(path, ip, text));
+export const ipErrors = toFieldErrors(addressErrors);
 
 /** Validates the bits of a file mode, if given. */
 export function modeErrors(value: JsonValue | undefined, path: FieldPath): FieldError[] {

@@ -1,17 +1,15 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
-import { textOf } from '../../../apimachinery/json/values.js';
+import { deepEqual, type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
 import { validateLabelSelector } from '../../../apimachinery/selectors/label-selector-object.js';
 import { labelErrors, subdomainErrors, subdomainErrorsIfSet } from '../../../apimachinery/validation/name-errors.js';
 import { choiceIfSet } from './checks.js';
+import { needs } from './volume-sources.js';
 import { accessModeErrors, positiveQuantityErrors, VOLUME_MODES } from './volumes.js';
 
 /** Validates a data source of a claim. */
 function sourceErrors(source: JsonObject, path: FieldPath): FieldError[] {
-  const errors = ['name', 'kind']
-    .filter((field) => textOf(source[field]) === '')
-    .map((field) => required(path.child(field)));
-  const [group, kind] = [textOf(source['apiGroup']), textOf(source['kind'])];
+  const errors = needs('name', 'kind')(source, path);
+  const [group, kind] = [textAt(source, 'apiGroup'), textAt(source, 'kind')];
   if (group === '' && kind !== 'PersistentVolumeClaim') {
     const why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
     errors.push(invalid(path, kind, why));
@@ -27,11 +25,8 @@ function sourcesErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   if (source !== undefined) errors.push(...sourceErrors(source, path.child('dataSource')));
   if (ref === undefined) return errors;
   errors.push(...sourceErrors(ref, path.child('dataSourceRef')));
-  const namespace = textOf(ref['namespace']);
-  if (namespace !== '') {
-    const at = path.child('dataSourceRef', 'namespace');
-    errors.push(...labelErrors(namespace, at));
-  }
+  const namespace = textAt(ref, 'namespace');
+  if (namespace !== '') errors.push(...labelErrors(namespace, path.child('dataSourceRef', 'namespace')));
   if (source === undefined) return errors;
   // Go prints a field path, which has no exported fields, as an empty object.
   if (namespace !== '') {
@@ -51,11 +46,11 @@ export function claimSpecErrors(spec: JsonObject, path: FieldPath): FieldError[]
   const storage = objectAt(objectAt(spec, 'resources'), 'requests')?.['storage'];
   const at = path.child('resources').key('storage');
   errors.push(...(storage === undefined ? [required(at)] : positiveQuantityErrors(storage, at)));
-  errors.push(...subdomainErrorsIfSet(textOf(spec['storageClassName']), path.child('storageClassName')));
+  errors.push(...subdomainErrorsIfSet(textAt(spec, 'storageClassName'), path.child('storageClassName')));
   return [
     ...errors,
     ...choiceIfSet(spec['volumeMode'], path.child('volumeMode'), VOLUME_MODES),
     ...sourcesErrors(spec, path),
-    ...subdomainErrorsIfSet(textOf(spec['volumeAttributesClassName']), path.child('volumeAttributesClassName')),
+    ...subdomainErrorsIfSet(textAt(spec, 'volumeAttributesClassName'), path.child('volumeAttributesClassName')),
   ];
 }

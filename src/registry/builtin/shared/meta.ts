@@ -1,11 +1,13 @@
 import { FieldPath, type FieldError, invalid } from '../../../apimachinery/meta/field-error.js';
 import type { ObjectMeta, Scope } from '../../../apimachinery/meta/meta.js';
-import { validateObjectMeta, validateObjectMetaUpdate } from '../../../apimachinery/validation/object-meta.js';
+import {
+  STANDARD_FINALIZERS,
+  validateObjectMeta,
+  validateObjectMetaUpdate,
+} from '../../../apimachinery/validation/object-meta.js';
 import type { NameValidator } from '../../../apimachinery/validation/names.js';
 
 const METADATA = FieldPath.of('metadata');
-
-const STANDARD_FINALIZERS = new Set(['kubernetes', 'orphan', 'foregroundDeletion']);
 
 /** Rejects a finalizer without a domain that is not a standard one. */
 export function legacyFinalizerErrors(name: string, path: FieldPath): FieldError[] {

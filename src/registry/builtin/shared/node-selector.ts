@@ -5,13 +5,15 @@ import {
   invalid,
   required,
 } from '../../../apimachinery/meta/field-error.js';
-import type { JsonObject } from '../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, textAt } from '../../../apimachinery/json/json.js';
+import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import {
   labelValueErrors,
   qualifiedNameErrors,
   subdomainErrors,
 } from '../../../apimachinery/validation/name-errors.js';
+
+import { eachErrors, itemErrors } from './checks.js';
 
 /** The effects that a node's taint can have on pods that do not tolerate it. */
 export const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
@@ -39,22 +41,18 @@ function valuesErrors(operator: string, count: number, path: FieldPath): FieldEr
 
 /** Validates a requirement on a node's labels. */
 function expressionErrors(requirement: JsonObject, path: FieldPath, strict: boolean): FieldError[] {
-  const operator = textOf(requirement['operator']);
+  const operator = textAt(requirement, 'operator');
   const values = stringsOf(requirement['values']);
   const errors = valuesErrors(operator, values.length, path) ?? [
     invalid(path.child('operator'), operator, NO_OPERATOR),
   ];
-  errors.push(...qualifiedNameErrors(textOf(requirement['key']), path.child('key')));
-  if (!strict) return errors;
-  values.forEach((value, i) => {
-    errors.push(...labelValueErrors(value, path.child('values').index(i)));
-  });
-  return errors;
+  errors.push(...qualifiedNameErrors(textAt(requirement, 'key'), path.child('key')));
+  return strict ? [...errors, ...eachErrors(values, path.child('values'), labelValueErrors)] : errors;
 }
 
 /** Validates a requirement on a node's fields, of which only the name is allowed. */
 function fieldErrors(requirement: JsonObject, path: FieldPath): FieldError[] {
-  const operator = textOf(requirement['operator']);
+  const operator = textAt(requirement, 'operator');
   const values = stringsOf(requirement['values']);
   const errors: FieldError[] = [];
   if (operator !== 'In' && operator !== 'NotIn') errors.push(invalid(path.child('operator'), operator, NO_OPERATOR));
@@ -62,21 +60,16 @@ function fieldErrors(requirement: JsonObject, path: FieldPath): FieldError[] {
     const why = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
     errors.push(required(path.child('values'), why));
   }
-  const key = textOf(requirement['key']);
+  const key = textAt(requirement, 'key');
   if (key !== 'metadata.name') return [...errors, invalid(path.child('key'), key, 'not a valid field selector key')];
-  values.forEach((value, i) => {
-    errors.push(...subdomainErrors(value, path.child('values').index(i)));
-  });
-  return errors;
+  return [...errors, ...eachErrors(values, path.child('values'), subdomainErrors)];
 }
 
 /** Validates a term of a node selector. If `strict`, values must be valid label values; preferred terms may have others. */
 export function nodeSelectorTermErrors(term: JsonObject, path: FieldPath, strict: boolean): FieldError[] {
   return [
-    ...objectsOf(term['matchExpressions']).flatMap((one, i) =>
-      expressionErrors(one, path.child('matchExpressions').index(i), strict),
-    ),
-    ...objectsOf(term['matchFields']).flatMap((one, i) => fieldErrors(one, path.child('matchFields').index(i))),
+    ...itemErrors(term, 'matchExpressions', path, (one, at) => expressionErrors(one, at, strict)),
+    ...itemErrors(term, 'matchFields', path, fieldErrors),
   ];
 }
 
@@ -85,5 +78,5 @@ export function nodeSelectorErrors(selector: JsonObject, path: FieldPath, strict
   const at = path.child('nodeSelectorTerms');
   const terms = objectsOf(selector['nodeSelectorTerms']);
   if (terms.length === 0) return [required(at, 'must have at least one node selector term')];
-  return terms.flatMap((term, i) => nodeSelectorTermErrors(term, at.index(i), strict));
+  return eachErrors(terms, at, (term, termPath) => nodeSelectorTermErrors(term, termPath, strict));
 }

@@ -7,7 +7,7 @@ import {
   notSupported,
   required,
 } from '../../../apimachinery/meta/field-error.js';
-import { type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, type JsonValue, objectAt, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
 import { compareUtf8, quote } from '../../../apimachinery/meta/meta.js';
 import { Quantity } from '../../../apimachinery/meta/quantity.js';
@@ -157,12 +157,12 @@ function claimErrors(claims: readonly JsonObject[], known: ReadonlySet<string>, 
   const seen = new Set<string>();
   return claims.flatMap((claim, i) => {
     const at = path.index(i);
-    const name = textOf(claim['name']);
+    const name = textAt(claim, 'name');
     if (name === '') return [required(at)];
     const errors: FieldError[] = [];
     if (seen.has(name)) errors.push(duplicate(at, name));
     else {
-      const request = textOf(claim['request']);
+      const request = textAt(claim, 'request');
       const key = request === '' ? name : `${name}/${request}`;
       if (request !== '') errors.push(...labelErrors(request, at.child('request')));
       if (seen.has(key)) errors.push(duplicate(at, key));
@@ -192,7 +192,7 @@ export function fractionWarnings(list: JsonObject | undefined, path: FieldPath, 
 /** Rounds quantities up to thousandths, in which they are stored. */
 export function roundQuantities(list: JsonObject | undefined): void {
   for (const name in list) {
-    const text = textOf(list[name]);
+    const text = textAt(list, name);
     // Only a quantity with a suffix, a fraction or an exponent can be more precise.
     if (/[nu.eE]/.test(text)) list[name] = Quantity.parse(text).roundedUpTo(MILLI).toString();
   }

@@ -1,6 +1,5 @@
 import { readDataFile } from '../../../apimachinery/scheme/data-files.js';
-import { isObject, type JsonValue } from '../../../apimachinery/json/json.js';
-import { textOf } from '../../../apimachinery/json/values.js';
+import { isObject, type JsonValue, textAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { timeMillis } from '../../../apimachinery/meta/time.js';
 import { humanDuration } from '../../../util/text/human-duration.js';
@@ -50,10 +49,10 @@ function columnsOf(path: string): TableColumn[] {
   const columns = columnsByPath[path];
   if (!Array.isArray(columns)) throw new Error(`data/types/columns.json: no columns for ${path}`);
   return columns.filter(isObject).map((column) => ({
-    name: textOf(column['name']),
-    type: textOf(column['type']),
-    format: textOf(column['format']),
-    description: textOf(column['description']),
+    name: textAt(column, 'name'),
+    type: textAt(column, 'type'),
+    format: textAt(column, 'format'),
+    description: textAt(column, 'description'),
     priority: typeof column['priority'] === 'number' ? column['priority'] : 0,
   }));
 }

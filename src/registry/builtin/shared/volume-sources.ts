@@ -7,11 +7,11 @@ import {
   required,
   tooLong,
 } from '../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
-import { textOf, stringsOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
+import { stringsOf } from '../../../apimachinery/json/values.js';
 import { labelErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, isDns1123Subdomain } from '../../../apimachinery/validation/names.js';
-import { backstepErrors, choiceIfSet, rangeErrors } from './checks.js';
+import { backstepErrors, choiceIfSet, rangeErrors, requiredOr } from './checks.js';
 import { numberOf } from './fields.js';
 
 /** Validates a volume source. `volume` is the name of the volume. */
@@ -19,9 +19,17 @@ export type Check = (source: JsonObject, path: FieldPath, volume: string) => Fie
 
 /** Requires the named fields. */
 export const needs =
+  (...names: readonly string[]) =>
+  (source: JsonObject, path: FieldPath): FieldError[] =>
+    names.filter((name) => textAt(source, name) === '').map((name) => required(path.child(name)));
+
+/** Requires the named fields of the volume's secret, if it has one. */
+export const secretNeeds =
   (...names: readonly string[]): Check =>
-  (source, path) =>
-    names.filter((name) => textOf(source[name]) === '').map((name) => required(path.child(name)));
+  (source, path) => {
+    const secret = objectAt(source, 'secretRef');
+    return secret === undefined ? [] : needs(...names)(secret, path.child('secretRef'));
+  };
 
 export const monitors: Check = (source, path) =>
   stringsOf(source['monitors']).length === 0 ? [required(path.child('monitors'))] : [];
@@ -37,8 +45,8 @@ const partition: Check = (source, path) => {
 };
 
 const flocker: Check = (source, path) => {
-  const name = textOf(source['datasetName']);
-  const uuid = textOf(source['datasetUUID']);
+  const name = textAt(source, 'datasetName');
+  const uuid = textAt(source, 'datasetUUID');
   const errors: FieldError[] = [];
   if (name === '' && uuid === '') errors.push(required(path, 'one of datasetName and datasetUUID is required'));
   if (name !== '' && uuid !== '') {
@@ -69,10 +77,10 @@ const QUOBYTE_REGISTRY = 'must be a host:port pair or multiple pairs separated b
 const MAX_REPEATED = 100_000;
 
 const quobyte: Check = (source, path) => {
-  const registry = textOf(source['registry']);
+  const registry = textAt(source, 'registry');
   const errors: FieldError[] = [];
   if (registry === '') errors.push(required(path.child('registry'), QUOBYTE_REGISTRY));
-  else if (Buffer.byteLength(textOf(source['tenant'])) >= 65) {
+  else if (Buffer.byteLength(textAt(source, 'tenant')) >= 65) {
     errors.push(required(path.child('tenant'), 'must be a UUID and may not exceed a length of 64 characters'));
   } else {
     // Each invalid pair yields the same error about the whole value. Their number is limited to keep the response short.
@@ -81,7 +89,7 @@ const quobyte: Check = (source, path) => {
     const wrong = registry.split(',').filter((pair) => !isHostPort(pair));
     errors.push(...wrong.slice(0, most).map(() => error));
   }
-  return [...errors, ...needs('volume')(source, path, '')];
+  return [...errors, ...needs('volume')(source, path)];
 };
 
 /** Validates a logical unit number (LUN). */
@@ -108,7 +116,7 @@ const fc: Check = (source, path) => {
 };
 
 const flexVolume: Check = (source, path) => {
-  const errors = needs('driver')(source, path, '');
+  const errors = needs('driver')(source, path);
   for (const key of Object.keys(objectAt(source, 'options') ?? {})) {
     const [namespace = ''] = key.split('/', 1);
     if (!/\.(kubernetes|k8s)\.io$/.test(`.${namespace.toLowerCase()}`)) continue;
@@ -123,12 +131,12 @@ const MANAGED_URI = '/subscriptions/{sub-id}/resourcegroups/{group-name}/provide
 const BLOB_URI = 'https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd';
 
 const azureDisk: Check = (source, path) => {
-  const errors = needs('diskName', 'diskURI')(source, path, '');
+  const errors = needs('diskName', 'diskURI')(source, path);
   const kind = source['kind'];
   errors.push(...choiceIfSet(source['cachingMode'], path.child('cachingMode'), CACHING_MODES));
   errors.push(...choiceIfSet(kind, path.child('kind'), DISK_KINDS));
   if (typeof kind !== 'string') return errors;
-  const uri = textOf(source['diskURI']);
+  const uri = textAt(source, 'diskURI');
   const [start, form] = kind === 'Managed' ? ['/subscriptions/', MANAGED_URI] : ['https://', BLOB_URI];
   if (!uri.startsWith(start)) errors.push(notSupported(path.child('diskURI'), uri, [form]));
   return errors;
@@ -146,33 +154,30 @@ const HOST_PATH_TYPES = [
 ];
 
 const hostPath: Check = (source, path) => {
-  const where = textOf(source['path']);
+  const where = textAt(source, 'path');
   if (where === '') return [required(path.child('path'))];
   const errors = backstepErrors(where, path.child('path'));
   return [...errors, ...choiceIfSet(source['type'], path.child('type'), HOST_PATH_TYPES)];
 };
 
 const nfs: Check = (source, path) => {
-  const errors = needs('server', 'path')(source, path, '');
-  const where = textOf(source['path']);
+  const errors = needs('server', 'path')(source, path);
+  const where = textAt(source, 'path');
   if (!where.startsWith('/')) errors.push(invalid(path.child('path'), where, 'must be an absolute path'));
   return errors;
 };
 
 export const storageosNames: Check = (source, path) => {
-  const name = textOf(source['volumeName']);
-  const namespace = textOf(source['volumeNamespace']);
-  const errors = name === '' ? [required(path.child('volumeName'))] : labelErrors(name, path.child('volumeName'));
+  const namespace = textAt(source, 'volumeNamespace');
+  const errors = requiredOr(textAt(source, 'volumeName'), path.child('volumeName'), labelErrors);
   return namespace === '' ? errors : [...errors, ...labelErrors(namespace, path.child('volumeNamespace'))];
 };
 
-export const csiDriver: Check = (source, path) => {
-  const driver = textOf(source['driver']);
-  const at = path.child('driver');
-  if (driver === '') return [required(at)];
-  const errors = Buffer.byteLength(driver) > 63 ? [tooLong(at, 63)] : [];
-  return [...errors, ...isDns1123Subdomain(driver.toLowerCase()).map((text) => invalid(at, driver, text))];
-};
+export const csiDriver = (source: JsonObject, path: FieldPath): FieldError[] =>
+  requiredOr(textAt(source, 'driver'), path.child('driver'), (driver, at) => [
+    ...(Buffer.byteLength(driver) > 63 ? [tooLong(at, 63)] : []),
+    ...isDns1123Subdomain(driver.toLowerCase()).map((text) => invalid(at, driver, text)),
+  ]);
 
 /** A volume source, in the order of kube-apiserver's checks. Some have other names in errors. */
 export interface Source {

@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { VersionConverter } from '../../../managedfields/interfaces.js';
+import { withApiVersion } from '../../generic/store/builtin-versions.js';
 
 /** Posts ConversionReviews to one webhook. */
 export interface ReviewSender {
@@ -16,9 +17,6 @@ export interface Conversion extends VersionConverter {
   /** Converts all objects, in their order; none has the wanted version yet. If one conversion fails, all fail. */
   convertAll(objects: readonly KubeObject[], groupVersion: string): Promise<KubeObject[]>;
 }
-
-const withApiVersion = (object: KubeObject, groupVersion: string): KubeObject =>
-  object.apiVersion === groupVersion ? object : { ...object, apiVersion: groupVersion };
 
 /** Strategy None: versions differ only in their apiVersion. */
 export const noConversion: Conversion = {

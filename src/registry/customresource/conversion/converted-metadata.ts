@@ -1,4 +1,4 @@
-import { FieldPath, type FieldError } from '../../../apimachinery/meta/field-error.js';
+import { aggregate, FieldPath, type FieldError } from '../../../apimachinery/meta/field-error.js';
 import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { validateAnnotations, validateLabels } from '../../../apimachinery/validation/object-meta.js';
@@ -65,9 +65,7 @@ function readTexts(
 }
 
 function refuse(errors: readonly FieldError[]): void {
-  if (errors.length === 0) return;
-  const texts = [...new Set(errors.map((error) => error.toString()))];
-  throw new Error(texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`);
+  if (errors.length > 0) throw new Error(aggregate(errors));
 }
 
 function goType(value: JsonValue | undefined): string {

@@ -47,8 +47,8 @@ export class ConvertedSelection {
   }
 
   /**
-   * Returns the event as a watcher sees it that only gets selected objects; undefined if it sees none. `gone` is the
-   * `previousDeleted` of a MODIFIED event.
+   * Returns the event as a watcher sees it that only gets selected objects; undefined if it sees none. `previous` is the object
+   * before a MODIFIED event.
    */
   event(event: WatchEvent, previous: CachedObject | undefined): WatchEvent | undefined {
     const { object, revision } = event;

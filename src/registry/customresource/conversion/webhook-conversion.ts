@@ -2,21 +2,22 @@ import { randomUUID } from 'node:crypto';
 import { LruCache } from '../../../util/caches/lru-cache.js';
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import { ApiError } from '../../../apimachinery/meta/errors.js';
-import { isObject, type JsonObject, objectAt, stringAt, stringifyJson } from '../../../apimachinery/json/json.js';
-import { stringsOf } from '../../../apimachinery/json/values.js';
 import {
-  type GroupVersionKind,
-  type KubeObject,
-  formatGroupVersionKind,
-  goJson,
-  parseGroupVersion,
-  quote,
-} from '../../../apimachinery/meta/meta.js';
+  isObject,
+  type JsonObject,
+  objectAt,
+  stringAt,
+  stringifyJson,
+  textAt,
+} from '../../../apimachinery/json/json.js';
+import { stringsOf } from '../../../apimachinery/json/values.js';
+import { type KubeObject, goJson, parseGroupVersion, quote } from '../../../apimachinery/meta/meta.js';
 import { ConversionPending } from '../../../managedfields/interfaces.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { Clock } from '../../../util/clock.js';
 import { type Conversion, noConversion, type ReviewSender } from './conversion.js';
 import { type ConversionOutcome, type ConversionFailure, observeConversion } from './conversion-metrics.js';
+import { printedKind } from '../../../admission/type-meta.js';
 import type { Definition } from '../definition.js';
 import { checkIdentity, restoredMetadata } from './converted-metadata.js';
 
@@ -123,7 +124,7 @@ export class WebhookConversion implements Conversion {
     }
   }
 
-  /** Sends one review. `at` is called with each step as it begins, named by the failure it would be. */
+  /** Sends one review. `onStep` is called with each step as it begins, named by the failure it would be. */
   private async review(
     batch: Batch,
     groupVersion: string,
@@ -131,7 +132,7 @@ export class WebhookConversion implements Conversion {
   ): Promise<KubeObject[]> {
     const version = this.options.reviewVersions.find((candidate) => REVIEW_VERSIONS.includes(candidate));
     if (version === undefined) throw failure('no supported conversion review versions');
-    const subject = `conversion webhook for ${kindOf(batch.objects[0] ?? {})}`;
+    const subject = `conversion webhook for ${printedKind(batch.objects[0] ?? {})}`;
     const uid = randomUUID();
     let answers: readonly unknown[];
     try {
@@ -185,20 +186,20 @@ function readReview(body: string, version: string, uid: string): readonly unknow
   if (!isObject(review))
     throw new Error(`couldn't get version/kind; json parse error: ${goJson(review)} is not an object`);
   if (version === 'v1') {
-    const kind = kindOf(review);
+    const kind = printedKind(review);
     const expected = `${GROUP}/v1, Kind=ConversionReview`;
     if (kind !== expected) throw new Error(`expected webhook response of ${expected}, got ${kind}`);
   }
   const response = objectAt(review, 'response');
   if (response === undefined) throw new Error('no response provided');
-  const answered = stringAt(response, 'uid') ?? '';
+  const answered = textAt(response, 'uid');
   if (version === 'v1' && answered !== uid) {
     throw new Error(`expected response.uid=${quote(uid)}, got ${quote(answered)}`);
   }
   const result = objectAt(response, 'result');
-  const status = stringAt(result, 'status') ?? '';
+  const status = textAt(result, 'status');
   if (status !== 'Success') {
-    const message = stringAt(result, 'message') ?? '';
+    const message = textAt(result, 'message');
     throw new Error(message === '' ? `response.result.status was '${status}', not 'Success'` : message);
   }
   const objects = response['convertedObjects'];
@@ -206,17 +207,17 @@ function readReview(body: string, version: string, uid: string): readonly unknow
 }
 
 function readConverted(original: KubeObject, answer: unknown, groupVersion: string, index: number): KubeObject {
-  const subject = `conversion webhook for ${kindOf(original)}`;
+  const subject = `conversion webhook for ${printedKind(original)}`;
   const converted = answer as JsonObject | null;
-  if (!isObject(converted) || (stringAt(converted, 'kind') ?? '') === '') {
+  if (!isObject(converted) || textAt(converted, 'kind') === '') {
     throw failure(`Object 'Kind' is missing in '${goJson(converted ?? null)}'`);
   }
   const invalid = (why: string): ApiError => failure(`${subject} returned invalid object at index ${index}: ${why}`);
-  const version = stringAt(converted, 'apiVersion') ?? '';
+  const version = textAt(converted, 'apiVersion');
   if (version !== groupVersion) {
     throw invalid(`invalid groupVersion (expected ${groupVersion}, received ${version})`);
   }
-  const kind = stringAt(converted, 'kind') ?? '';
+  const kind = textAt(converted, 'kind');
   if (kind !== original.kind) throw invalid(`invalid kind (expected ${original.kind ?? ''}, received ${kind})`);
   try {
     checkIdentity(original, converted);
@@ -228,12 +229,4 @@ function readConverted(original: KubeObject, answer: unknown, groupVersion: stri
   } catch (error) {
     throw failure(`${subject} returned invalid metadata: ${messageOf(error)}`);
   }
-}
-
-/** Formats `group/version, Kind=Kind` as Go does. */
-function kindOf(object: JsonObject): string {
-  const kind = stringAt(object, 'kind') ?? '';
-  const parsed = parseGroupVersion(stringAt(object, 'apiVersion') ?? '');
-  const gvk: GroupVersionKind = { group: parsed?.group ?? '', version: parsed?.version ?? '', kind };
-  return formatGroupVersionKind(gvk);
 }

@@ -3,6 +3,7 @@ import { JsonError, parseJson } from '../../../apimachinery/json/decode.js';
 import { parseJsonSliced } from '../../../apimachinery/json/decode-sliced.js';
 import type { Attributes, CachedObject, Representation } from '../../../storage/cacher/interfaces.js';
 import type { StoredObject } from '../../../storage/interfaces.js';
+import { StorageError } from '../../../storage/errors.js';
 import { INCOMPLETE } from '../../../storage/record.js';
 import { stepByStep } from '../../../scheduling/slicer.js';
 import { SLICED_DECODE_BYTES } from '../../../scheduling/thresholds.js';
@@ -56,6 +57,16 @@ export function decodeStored(stored: Pick<StoredObject, 'bytes' | 'key' | 'revis
     if (!(error instanceof JsonError)) throw error;
   }
   throw undecodable([describeUndecodable(stored)]);
+}
+
+/** Decodes a stored object; undefined if it cannot be decoded. */
+export function decodeIfSound(stored: StoredObject): JsonObject | undefined {
+  try {
+    return decodeStored(stored);
+  } catch (error) {
+    if (error instanceof StorageError && error.code === 'corrupt') return undefined;
+    throw error;
+  }
 }
 
 /** Decodes a large object in slices. Returns undefined if the object is small enough to be decoded on demand. */

@@ -192,7 +192,7 @@ class LocalClient implements LoopbackClient {
 
   update(object: KubeObject): Promise<KubeObject> {
     const { served } = this.api();
-    return this.write(object, served.strategy, () => deepCopy(object), '');
+    return this.write(object, served.strategy, () => deepCopy(object));
   }
 
   updateStatus(object: KubeObject): Promise<KubeObject> {
@@ -207,7 +207,7 @@ class LocalClient implements LoopbackClient {
       current === undefined || subresource !== 'status'
         ? deepCopy(object)
         : { ...current, metadata: deepCopy(object.metadata), status: deepCopy(object['status']) };
-    return this.write(object, strategy, next, subresource);
+    return this.write(object, strategy, next, { subresource });
   }
 
   apply(object: KubeObject, fieldManager: string): Promise<KubeObject> {
@@ -216,8 +216,7 @@ class LocalClient implements LoopbackClient {
       object,
       served.strategy,
       (current) => served.fieldManager.apply(current, object, { manager: fieldManager, force: true }),
-      '',
-      true,
+      { verb: 'patch' },
     );
   }
 
@@ -228,8 +227,7 @@ class LocalClient implements LoopbackClient {
       object,
       strategy,
       (current) => manager.apply(current, object, { manager: fieldManager, force: true }),
-      'status',
-      true,
+      { subresource: 'status', verb: 'patch' },
     );
   }
 
@@ -237,14 +235,14 @@ class LocalClient implements LoopbackClient {
     object: KubeObject,
     strategy: Strategy,
     next: (current: KubeObject | undefined) => KubeObject,
-    subresource: string,
-    apply = false,
+    { subresource = '', verb = 'update' }: { subresource?: string; verb?: 'update' | 'patch' } = {},
   ): Promise<KubeObject> {
     const { served, store } = this.api();
+    const isApply = verb === 'patch';
     const namespace = object.metadata.namespace ?? '';
     const name = object.metadata.name ?? '';
-    await this.check(apply ? 'patch' : 'update', namespace, name, subresource);
-    const context = this.context(namespace, name, apply ? 'patch' : 'update', subresource);
+    await this.check(verb, namespace, name, subresource);
+    const context = this.context(namespace, name, verb, subresource);
     const manager = served.subresources[subresource]?.fieldManager ?? served.fieldManager;
     const yieldIfLarge = yieldFor(store.cache.peek(store.key(namespace, name))?.bytes.length ?? 0);
     const updated = await updateObject(store, {
@@ -254,12 +252,12 @@ class LocalClient implements LoopbackClient {
       namespace,
       name,
       dryRun: false,
-      forceAllowCreate: apply && subresource === '',
+      forceAllowCreate: isApply && subresource === '',
       expectedUid: object.metadata.uid,
       transform: async (current) => {
         await yieldIfLarge();
         const made = await retryOnPendingConversion(() => next(current));
-        if (!apply) await retryOnPendingConversion(() => manager.update(current, made, this.options.fieldManager));
+        if (!isApply) await retryOnPendingConversion(() => manager.update(current, made, this.options.fieldManager));
         await yieldIfLarge();
         await this.options.admission.admit(
           this.attributes(context, current === undefined ? 'CREATE' : 'UPDATE', made, current),

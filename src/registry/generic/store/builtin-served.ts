@@ -64,27 +64,21 @@ export function builtinDecoder(
   applyDefaults?: (object: KubeObject) => void,
 ): (body: DetailedJson, strict: boolean) => DecodedObject {
   const schema = requireSchema(gvk.group, gvk.version, gvk.kind);
-  return (body, strict) => decode(schema, body, strict, applyDefaults);
-}
-
-function decode(
-  schema: BuiltinSchema,
-  body: DetailedJson,
-  strict: boolean,
-  applyDefaults: ((object: KubeObject) => void) | undefined,
-): DecodedObject {
-  try {
-    const { object, strictErrors } = schema.decode(body, strict);
-    object.kind = schema.gvk.kind;
-    object.apiVersion = formatGroupVersion(schema.gvk);
-    // An empty list of managers asks to remove them all. It would be dropped like any empty list.
-    if (forgetsManagers(body.value)) object.metadata.managedFields = [{}];
-    applyDefaults?.(object);
-    return { object, strictErrors };
-  } catch (error) {
-    if (error instanceof JsonError) throw new DecodeError(error.message);
-    throw error;
-  }
+  const apiVersion = formatGroupVersion(gvk);
+  return (body, strict) => {
+    try {
+      const { object, strictErrors } = schema.decode(body, strict);
+      object.kind = gvk.kind;
+      object.apiVersion = apiVersion;
+      // An empty list of managers asks to remove them all. It would be dropped like any empty list.
+      if (forgetsManagers(body.value)) object.metadata.managedFields = [{}];
+      applyDefaults?.(object);
+      return { object, strictErrors };
+    } catch (error) {
+      if (error instanceof JsonError) throw new DecodeError(error.message);
+      throw error;
+    }
+  };
 }
 
 function forgetsManagers(body: JsonValue): boolean {
@@ -120,7 +114,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     defaults?.(shown);
     return shown;
   };
-  const decodeObject = (body: DetailedJson, strict: boolean): DecodedObject => decode(schema, body, strict, defaults);
+  const decodeObject = builtinDecoder(gvk, defaults);
   return {
     type,
     version,

@@ -55,13 +55,13 @@ export class ResourceStore {
     readonly backend: StoreBackend,
     readonly cache: ResourceCache,
     readonly clock: Clock,
+    /** The revision at which the type was created: earlier revisions can be neither listed nor watched. */
     readonly createdRevision = FIRST_GIVEN,
   ) {
     this.groupResource = { group: type.group, resource: type.resource };
     this.namespaced = type.namespaced;
   }
 
-  /** The revision at which the type was created: earlier revisions can be neither listed nor watched. */
   withCache(cache: ResourceCache, backend = this.backend): ResourceStore {
     const { type, resource, clock, createdRevision } = this;
     return new ResourceStore(type, resource, backend, cache, clock, createdRevision);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { admissionChain } from '../../../admission/chain.js';
 import { labelSelectorFromObject } from '../../../apimachinery/selectors/label-selector-object.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { customResourceDefinitionType } from '../../../registry/apiextensions/customresourcedefinition/type.js';
+import { customResourceDefinitions } from '../../../registry/apiextensions/customresourcedefinition/type.js';
 import { builtinResourceTypes } from '../../../registry/builtin/core/index.js';
 import { LocalClients } from '../../../registry/generic/loopback/local-client.js';
 import { ApiRegistry } from '../../../registry/generic/store/api-registry.js';
@@ -38,7 +38,7 @@ beforeEach(async () => {
   await cacher.start();
   registry = new ApiRegistry();
   stop = new AbortController();
-  installBuiltins([...builtinResourceTypes(), customResourceDefinitionType({})], {
+  installBuiltins([...builtinResourceTypes(), customResourceDefinitions], {
     registry,
     backend,
     cacher,

@@ -1,16 +1,12 @@
 import { isObject, type JsonObject, type JsonValue } from '../../../../apimachinery/json/json.js';
-import {
-  formatGroupVersionKind,
-  type GroupVersionKind,
-  type KubeObject,
-  parseGroupVersion,
-} from '../../../../apimachinery/meta/meta.js';
+import { formatGroupVersionKind, type GroupVersionKind, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { Value } from '@annex/cel';
 import { fieldType } from '../../../../structured-merge-diff/schema/kinds.js';
 import { mergeValues } from '../../../../structured-merge-diff/merge.js';
 import type { Type } from '../../../../structured-merge-diff/schema/schema.js';
 import { type ListItems, TypeMismatchError, validateValue } from '../../../../structured-merge-diff/validate.js';
 import { type JsonOptions, NotJsonError, toJson, typeNameProblems } from '../../../cel/json-value.js';
+import { printedKind } from '../../../type-meta.js';
 import { MutationError } from './mutation-error.js';
 
 /**
@@ -30,7 +26,7 @@ export function applyConfiguration(
   const checked = { ...json(value, { exact: true, placeholders }), apiVersion, kind: kindName };
   let configuration = checked;
   const merged = applying(() => {
-    const named = kindNamed(object);
+    const named = printedKind(object);
     if (type === undefined || named !== formatGroupVersionKind(kind)) {
       throw new MutationError(`failed to convert patch object to typed object: no corresponding type for ${named}`);
     }
@@ -46,11 +42,6 @@ export function applyConfiguration(
     return mergeValues(type, object, configuration);
   });
   return isObject(merged) ? merged : {};
-}
-
-function kindNamed({ apiVersion = '', kind = '' }: KubeObject): string {
-  const { group, version } = parseGroupVersion(apiVersion) ?? { group: '', version: '' };
-  return formatGroupVersionKind({ group, version, kind });
 }
 
 function json(value: Value, options: JsonOptions): JsonObject {

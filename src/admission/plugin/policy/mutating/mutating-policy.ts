@@ -1,4 +1,4 @@
-import { objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { types } from '@annex/cel';
@@ -36,7 +36,7 @@ export function compileMutatingPolicy(policy: KubeObject, metrics: MatchConditio
     conditions: compiler.matchConditions(owner, metrics),
     mutations: objectsOf(spec['mutations']).map((mutation): CompiledMutation => {
       const applies = stringAt(mutation, 'patchType') === 'ApplyConfiguration';
-      const source = stringAt(objectAt(mutation, applies ? 'applyConfiguration' : 'jsonPatch'), 'expression') ?? '';
+      const source = textAt(objectAt(mutation, applies ? 'applyConfiguration' : 'jsonPatch'), 'expression');
       return applies
         ? { type: 'ApplyConfiguration', expression: compiler.compile(source, [OBJECT_TYPE], optional) }
         : { type: 'JSONPatch', expression: compiler.compile(source, [types.listOf(PATCH_TYPE)], optional) };

@@ -18,15 +18,16 @@ import type { Reinvocation } from '../../../reinvocation.js';
 import { applyConfiguration } from './apply-configuration.js';
 import { type PolicyHook, PolicyHooks } from '../hooks.js';
 import { applyPatch } from './json-patch.js';
-import { isExcluded, whenReady } from '../matching.js';
+import { ReinvokeContext } from '../../reinvoke-context.js';
+import { whenReady } from '../../when-ready.js';
+import { isExcluded } from '../matching.js';
 import { errorTypeOf, type MutatingPolicyMetrics } from '../metrics.js';
 import { MutationError } from './mutation-error.js';
 import { compileMutatingPolicy, type CompiledMutation, type MutatingPolicy } from './mutating-policy.js';
 import { ParamKinds } from '../param-kinds.js';
 import { PolicyErrors } from '../policy-errors.js';
-import { PolicyReinvocation } from './policy-reinvocation.js';
 import { type Invocation, selectInvocations } from '../select-invocations.js';
-import { namespaceOf, type PolicyDependencies } from '../validating/validating.js';
+import { namespaceObject, type PolicyDependencies } from '../validating/validating.js';
 
 export interface MutatingPolicyDependencies extends PolicyDependencies {
   readonly metrics: MutatingPolicyMetrics;
@@ -43,7 +44,7 @@ export function mutatingAdmissionPolicy(dependencies: MutatingPolicyDependencies
   );
   ParamKinds.of(sources).follow(hooks);
   const dispatch = async (attributes: AdmissionAttributes, reinvocation: Reinvocation | undefined): Promise<void> => {
-    await whenReady(hooks, attributes, clock);
+    if (!hooks.synced()) await whenReady(hooks, attributes, clock);
     const found = hooks.for(attributes.resource);
     if (found.length > 0) await new MutatingRequest(attributes, dependencies, reinvocation).run(found);
   };
@@ -73,7 +74,7 @@ interface Versioned {
 class MutatingRequest {
   private readonly view: RequestView;
   private readonly errors: PolicyErrors;
-  private readonly state: PolicyReinvocation;
+  private readonly state: ReinvokeContext;
   private readonly versions = new Map<string, Versioned>();
 
   constructor(
@@ -83,7 +84,7 @@ class MutatingRequest {
   ) {
     this.view = new RequestView(attributes, dependencies.authorizer);
     this.errors = new PolicyErrors(attributes);
-    this.state = reinvocation?.state(NAME, () => new PolicyReinvocation()) ?? new PolicyReinvocation();
+    this.state = reinvocation?.state(NAME, () => new ReinvokeContext()) ?? new ReinvokeContext();
   }
 
   async run(hooks: readonly PolicyHook<MutatingPolicy>[]): Promise<void> {
@@ -99,7 +100,7 @@ class MutatingRequest {
     if (reinvocation?.isReinvoked === true && state.isOutputChanged(attributes.object))
       state.requireReinvokingPreviouslyInvoked();
     try {
-      const namespace = await this.namespace();
+      const namespace = await namespaceObject(attributes, this.dependencies.sources);
       let last: Versioned | undefined;
       for (const invocation of invocations) {
         const versioned = await this.versioned(invocation.resource);
@@ -109,12 +110,6 @@ class MutatingRequest {
     } finally {
       state.setLastOutput(attributes.object);
     }
-  }
-
-  private async namespace(): Promise<KubeObject | undefined> {
-    const { kind, namespace } = this.attributes;
-    if (namespace === '' || (kind.group === '' && kind.version === 'v1' && kind.kind === 'Namespace')) return undefined;
-    return namespaceOf(this.dependencies.sources, namespace);
   }
 
   private async versioned(resource: VersionedResource): Promise<Versioned> {

@@ -1,5 +1,5 @@
 import { stringsOf } from '../../../../apimachinery/json/values.js';
-import { stringAt } from '../../../../apimachinery/json/json.js';
+import { textAt } from '../../../../apimachinery/json/json.js';
 import { goJson } from '../../../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from '../../../interfaces.js';
 import type { Binding } from '../hooks.js';
@@ -32,7 +32,7 @@ export class AuditAnnotations {
   /** Records a validation failure of a binding with the action Audit. There is only one such annotation, so the last failure wins. */
   recordFailure({ name, spec }: Binding, expressionIndex: number, message: string): void {
     const actions = goJson(stringsOf(spec['validationActions']));
-    const policy = goJson(stringAt(spec, 'policyName') ?? '');
+    const policy = goJson(textAt(spec, 'policyName'));
     // The members are in kube-apiserver's order.
     this.failure = `[{"message":${goJson(message)},"policy":${policy},"binding":${goJson(name)},"expressionIndex":${String(expressionIndex)},"validationActions":${actions}}]`;
   }

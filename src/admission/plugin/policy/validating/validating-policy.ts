@@ -1,4 +1,4 @@
-import { objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { types } from '@annex/cel';
@@ -43,18 +43,18 @@ export function compileValidatingPolicy(
     composition: compiler.composition,
     conditions: compiler.matchConditions(owner, metrics),
     validations: objectsOf(spec['validations']).map((validation) => {
-      const messageExpression = stringAt(validation, 'messageExpression') ?? '';
+      const messageExpression = textAt(validation, 'messageExpression');
       return {
-        expression: compiler.compile(stringAt(validation, 'expression') ?? '', [BOOL], { authorizer: true }),
-        message: stringAt(validation, 'message') ?? '',
+        expression: compiler.compile(textAt(validation, 'expression'), [BOOL], { authorizer: true }),
+        message: textAt(validation, 'message'),
         messageExpression:
           messageExpression === '' ? undefined : compiler.compile(messageExpression, [STRING], { authorizer: false }),
         reason: stringAt(validation, 'reason') ?? 'Invalid',
       };
     }),
     annotations: objectsOf(spec['auditAnnotations']).map((annotation) => ({
-      key: stringAt(annotation, 'key') ?? '',
-      value: compiler.compile(stringAt(annotation, 'valueExpression') ?? '', [STRING, NULL], { authorizer: true }),
+      key: textAt(annotation, 'key'),
+      value: compiler.compile(textAt(annotation, 'valueExpression'), [STRING, NULL], { authorizer: true }),
     })),
   };
 }

@@ -13,7 +13,8 @@ import type { AdmissionSources, ParamStore } from '../../../sources.js';
 import { AuditAnnotations } from './audit-annotations.js';
 import { type Decision, evaluateValidations, failed, type ValidationResult } from './evaluate-validations.js';
 import { type Binding, type PolicyHook, PolicyHooks } from '../hooks.js';
-import { isExcluded, matchPolicy, whenReady } from '../matching.js';
+import { whenReady } from '../../when-ready.js';
+import { isExcluded, matchPolicy } from '../matching.js';
 import { errorTypeOf, type ValidatingPolicyMetrics } from '../metrics.js';
 import { collectParams, ConfigurationError, openParams } from '../params.js';
 import { ParamKinds } from '../param-kinds.js';
@@ -152,20 +153,13 @@ class ValidatingRequest {
     params: readonly (KubeObject | undefined)[],
   ): MaybePromise<void> {
     if (params.length === 0) return;
-    return then(this.namespace(), (namespace) =>
+    return then(namespaceObject(this.attributes, this.dependencies.sources), (namespace) =>
       forEachSequentially(params, (param) =>
         then(this.evaluate(policy, resource, param, namespace), (result) => {
           this.recordResult(policy, binding, result);
         }),
       ),
     );
-  }
-
-  /** Returns the `namespaceObject` of expressions: undefined for cluster-scoped objects and for Namespaces themselves. */
-  private namespace(): MaybePromise<KubeObject | undefined> {
-    const { kind, namespace } = this.attributes;
-    if (namespace === '' || (kind.group === '' && kind.version === 'v1' && kind.kind === 'Namespace')) return undefined;
-    return namespaceOf(this.dependencies.sources, namespace);
   }
 
   private evaluate(
@@ -248,10 +242,17 @@ class ValidatingRequest {
   }
 }
 
-/** Throws ApiError if the namespace does not exist. */
-export function namespaceOf({ namespaces }: AdmissionSources, name: string): MaybePromise<KubeObject> {
-  return then(namespaces.get(name), (found) => {
-    if (found === undefined) throw newNotFound({ group: '', resource: 'namespaces' }, name);
+/**
+ * Returns the `namespaceObject` of expressions: undefined for cluster-scoped objects and for Namespaces themselves. Throws ApiError
+ * if the namespace does not exist.
+ */
+export function namespaceObject(
+  { kind, namespace }: AdmissionAttributes,
+  { namespaces }: AdmissionSources,
+): MaybePromise<KubeObject | undefined> {
+  if (namespace === '' || (kind.group === '' && kind.version === 'v1' && kind.kind === 'Namespace')) return undefined;
+  return then(namespaces.get(namespace), (found) => {
+    if (found === undefined) throw newNotFound({ group: '', resource: 'namespaces' }, namespace);
     return found;
   });
 }

@@ -1,18 +1,13 @@
 import { FieldPath } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { KnownExpressions } from '../../../../schema/cel/index.js';
 import { hasUnprunedDefaults } from '../../../../schema/defaulting/default-validation.js';
 import type { JsonSchemaProps } from '../../../../schema/interfaces.js';
 import { structuralError, validateStructural } from '../../../../schema/structural.js';
 import { caBundleFault } from './ca-bundle.js';
-import {
-  type KnownExpressions,
-  MAX_SELECTABLE_FIELDS,
-  REVIEW_VERSIONS,
-  type RuleChecks,
-  type SchemaRequirements,
-} from '../interfaces.js';
+import { MAX_SELECTABLE_FIELDS, REVIEW_VERSIONS, type SchemaRequirements } from '../interfaces.js';
 import { type InternalSpec, objectsAt, schemasOf } from '../internal.js';
 import { sameValue } from '../same.js';
 import { nonAtomicItems, validateMapListKeys } from './schema-validation.js';
@@ -20,36 +15,22 @@ import { isConditionTrue } from '../status.js';
 import { schemaHas } from '../visit.js';
 import { clientConfigOf } from './webhook.js';
 
-function rulesWith(checks: RuleChecks, known: KnownExpressions): SchemaRequirements['validateRules'] {
-  const { validateRules } = checks;
-  if (validateRules === undefined) return undefined;
-  return (schema, path, schemaErrors) => validateRules(schema, path, known, schemaErrors);
-}
+export const REQUIREMENTS_FOR_CREATE: SchemaRequirements = {
+  schemas: true,
+  validTypes: true,
+  structural: true,
+  prunedDefaults: true,
+  atomicSets: true,
+  mapListKeys: true,
+  immutableNames: false,
+  recognizedReviewVersion: true,
+  validCaBundle: false,
+  manySelectableFields: new Set(),
+  unchangedVersions: new Set(),
+  knownExpressions: { rules: new Set(), messageExpressions: new Set() },
+};
 
-export function requirementsForCreate(checks: RuleChecks): SchemaRequirements {
-  return {
-    schemas: true,
-    validTypes: true,
-    structural: true,
-    prunedDefaults: true,
-    atomicSets: true,
-    mapListKeys: true,
-    immutableNames: false,
-    recognizedReviewVersion: true,
-    validCaBundle: false,
-    manySelectableFields: new Set(),
-    unchangedVersions: new Set(),
-    validateRules: rulesWith(checks, { rules: new Set(), messageExpressions: new Set() }),
-    validateDefaultByRules: checks.validateDefaultByRules,
-  };
-}
-
-export function requirementsForUpdate(
-  spec: InternalSpec,
-  old: InternalSpec,
-  oldCrd: KubeObject,
-  checks: RuleChecks,
-): SchemaRequirements {
+export function requirementsForUpdate(spec: InternalSpec, old: InternalSpec, oldCrd: KubeObject): SchemaRequirements {
   const unchanged = new Set(unchangedVersions(spec, old));
   // The stored schemas matter only if a schema changes.
   const schemas = spec.versions.every(({ name }) => unchanged.has(name)) ? [] : schemasOf(old);
@@ -58,7 +39,7 @@ export function requirementsForUpdate(
   return {
     schemas:
       old.validation?.schema !== undefined || old.versions.every(({ validation }) => validation?.schema !== undefined),
-    validTypes: none((schema) => isUnknownType(stringAt(schema, 'type') ?? '')),
+    validTypes: none((schema) => isUnknownType(textAt(schema, 'type'))),
     structural: schemas.every(isStructural),
     prunedDefaults: !schemas.some((schema) => isStructural(schema) && hasUnprunedDefaults(schema)),
     atomicSets: none((schema) => nonAtomicItems(schema) !== undefined),
@@ -68,8 +49,7 @@ export function requirementsForUpdate(
     validCaBundle: isConditionTrue(oldCrd, 'Established') && !hasInvalidCaBundle(old),
     manySelectableFields: new Set(manySelectableFields(spec, old)),
     unchangedVersions: unchanged,
-    validateRules: rulesWith(checks, knownExpressions(schemas)),
-    validateDefaultByRules: checks.validateDefaultByRules,
+    knownExpressions: knownExpressions(schemas),
   };
 }
 
@@ -123,8 +103,8 @@ function knownExpressions(schemas: readonly JsonSchemaProps[]): KnownExpressions
   for (const schema of schemas) {
     schemaHas(schema, (part) => {
       for (const rule of objectsAt(part, 'x-kubernetes-validations')) {
-        rules.add(stringAt(rule, 'rule') ?? '');
-        const expression = stringAt(rule, 'messageExpression') ?? '';
+        rules.add(textAt(rule, 'rule'));
+        const expression = textAt(rule, 'messageExpression');
         if (expression !== '') messageExpressions.add(expression);
       }
       return false;

@@ -6,7 +6,14 @@ import {
   notSupported,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, type JsonValue, isObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import {
+  type JsonObject,
+  type JsonValue,
+  isObject,
+  objectAt,
+  stringAt,
+  textAt,
+} from '../../../../apimachinery/json/json.js';
 import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
 import { validateDefaults } from '../../../../schema/defaulting/default-validation.js';
 import { resolveFieldPath } from '../../../../schema/cel/index.js';
@@ -15,6 +22,7 @@ import { structuralError, validateStructural } from '../../../../schema/structur
 import { printItems, printSchema, setFieldNames } from '../go-print.js';
 import { type InternalValidation, objectsAt, stringsAt } from '../internal.js';
 import type { SchemaRequirements } from '../interfaces.js';
+import { validateDefaultByRules, validateRules } from './rule-checks.js';
 import { schemaHas } from '../visit.js';
 
 const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
@@ -56,7 +64,7 @@ export function validateValidation(
   }
   const found = new SchemaValidation(requirements).run(schema, at);
   errors.push(...found);
-  if (structural) errors.push(...(requirements.validateRules?.(schema, at, found) ?? []));
+  if (structural) errors.push(...validateRules(schema, at, requirements.knownExpressions, found));
   // The reason why a schema cannot be read overlaps with the errors above, which are more specific.
   if (errors.length === 0 && fault !== undefined) errors.push(invalid(at, '', fault));
   return errors;
@@ -66,7 +74,7 @@ function validateDefaultsOf(schema: JsonSchemaProps, at: FieldPath, requirements
   if (!schemaHas(schema, (part) => (part['default'] ?? null) !== null)) return [];
   return validateDefaults(schema, at, {
     requirePruned: requirements.prunedDefaults,
-    validateRules: requirements.validateDefaultByRules,
+    validateRules: validateDefaultByRules,
   });
 }
 
@@ -80,7 +88,7 @@ function isTooDeep(value: JsonValue | undefined, left = MAX_DEPTH * 2): boolean 
 }
 
 function rootErrors(schema: JsonSchemaProps, path: FieldPath): FieldError[] {
-  const type = stringAt(schema, 'type') ?? '';
+  const type = textAt(schema, 'type');
   for (const name of setFieldNames(schema)) {
     if (name === 'Type') {
       if (type === 'object') continue;
@@ -186,7 +194,7 @@ class SchemaValidation {
 
   /** Checks the general restrictions on OpenAPI v3 schemas. */
   private checkStandard(schema: JsonObject, path: FieldPath, place: SchemaContext): void {
-    const type = stringAt(schema, 'type') ?? '';
+    const type = textAt(schema, 'type');
     if (this.requirements.validTypes && type !== '' && !TYPES.includes(type)) {
       this.errors.push(notSupported(path.child('type'), type, TYPES));
     }
@@ -196,7 +204,7 @@ class SchemaValidation {
     const unsupported = (key: string, set: boolean): void => {
       if (set) this.errors.push(forbidden(path.child(key), `${key} is not supported`));
     };
-    unsupported('id', (stringAt(schema, 'id') ?? '') !== '');
+    unsupported('id', textAt(schema, 'id') !== '');
     unsupported('additionalItems', (schema['additionalItems'] ?? null) !== null);
     unsupported('patternProperties', hasMembers(schema['patternProperties']));
     unsupported('definitions', hasMembers(schema['definitions']));
@@ -219,7 +227,7 @@ class SchemaValidation {
   private checkMapType(schema: JsonObject, path: FieldPath): void {
     const mapType = stringAt(schema, 'x-kubernetes-map-type');
     if (mapType === undefined) return;
-    const type = stringAt(schema, 'type') ?? '';
+    const type = textAt(schema, 'type');
     if (type !== 'object')
       this.errors.push(wrongType(path, type, 'must be object if x-kubernetes-map-type is specified'));
     if (mapType === 'atomic' || mapType === 'granular') return;
@@ -229,7 +237,7 @@ class SchemaValidation {
   private checkListType(schema: JsonObject, path: FieldPath): void {
     const listType = stringAt(schema, 'x-kubernetes-list-type');
     if (listType === undefined) return;
-    const type = stringAt(schema, 'type') ?? '';
+    const type = textAt(schema, 'type');
     const items = objectAt(schema, 'items');
     if (type !== 'array') {
       this.errors.push(wrongType(path, type, 'must be array if x-kubernetes-list-type is specified'));
@@ -264,7 +272,7 @@ class SchemaValidation {
       this.errors.push(invalid(path.child('items'), printItems(items), text));
     } else if (items['type'] !== 'object') {
       const text = "must be object if parent array's x-kubernetes-list-type is map";
-      this.errors.push(invalid(path.child('items').child('type'), stringAt(items, 'type') ?? '', text));
+      this.errors.push(invalid(path.child('items').child('type'), textAt(items, 'type'), text));
     } else this.checkKeyProperties(items, mapKeys, path);
   }
 
@@ -279,7 +287,7 @@ class SchemaValidation {
       } else if (property['type'] === 'array' || property['type'] === 'object') {
         const typePath = path.child('items').child('properties').key(key).child('type');
         const text = "must be a scalar type if parent array's x-kubernetes-list-type is map";
-        this.errors.push(invalid(typePath, stringAt(items, 'type') ?? '', text));
+        this.errors.push(invalid(typePath, textAt(items, 'type'), text));
       }
       if (seen.has(key)) this.errors.push(invalid(at, [...mapKeys], 'must not contain duplicate entries'));
       seen.add(key);
@@ -287,9 +295,7 @@ class SchemaValidation {
   }
 
   private checkRule(schema: JsonObject, rule: JsonObject, path: FieldPath): void {
-    const [text, message, expression] = ['rule', 'message', 'messageExpression'].map(
-      (key) => stringAt(rule, key) ?? '',
-    );
+    const [text, message, expression] = ['rule', 'message', 'messageExpression'].map((key) => textAt(rule, key));
     this.checkRuleText(text ?? '', message ?? '', path);
     if (expression !== '' && goTrim(expression ?? '') === '') {
       const detail = 'messageExpression must be non-empty if specified';
@@ -299,7 +305,7 @@ class SchemaValidation {
     if (reason !== undefined && !REASONS.includes(reason)) {
       this.errors.push(notSupported(path.child('reason'), reason, REASONS));
     }
-    const fieldPath = stringAt(rule, 'fieldPath') ?? '';
+    const fieldPath = textAt(rule, 'fieldPath');
     if (fieldPath === '') return;
     const at = path.child('fieldPath');
     if (goTrim(fieldPath) === '') this.errors.push(invalid(at, fieldPath, 'must be non-empty if specified'));

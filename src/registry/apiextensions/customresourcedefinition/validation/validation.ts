@@ -1,11 +1,5 @@
-import {
-  FieldPath,
-  type FieldError,
-  invalid,
-  notSupported,
-  required,
-} from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { FieldPath, type FieldError, invalid, required } from '../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import {
   isDns1035Label,
@@ -18,6 +12,7 @@ import {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from '../../../../apimachinery/validation/object-meta.js';
+import { choice, eachErrors } from '../../../builtin/shared/checks.js';
 import { validateApproval } from './approval.js';
 import { validateConversion } from './conversion.js';
 import { printVersions } from '../go-print.js';
@@ -31,8 +26,8 @@ import {
   stringsAt,
   toInternalSpec,
 } from '../internal.js';
-import type { RuleChecks, SchemaRequirements } from '../interfaces.js';
-import { requirementsForCreate, requirementsForUpdate } from './requirements.js';
+import type { SchemaRequirements } from '../interfaces.js';
+import { REQUIREMENTS_FOR_CREATE, requirementsForUpdate } from './requirements.js';
 import { validateValidation } from './schema-validation.js';
 import {
   validateColumn,
@@ -46,7 +41,7 @@ const SPEC = FieldPath.of('spec');
 const STATUS = FieldPath.of('status');
 
 /** Validates a definition on creation, after defaulting. Returns kube-apiserver's errors, in its order. */
-export function validateCustomResourceDefinition(crd: KubeObject, checks: RuleChecks = {}): FieldError[] {
+export function validateCustomResourceDefinition(crd: KubeObject): FieldError[] {
   const spec = toInternalSpec(crd);
   const wanted = `${spec.names.plural}.${spec.group}`;
   const validateName: NameValidator = (name, use) => [
@@ -55,7 +50,7 @@ export function validateCustomResourceDefinition(crd: KubeObject, checks: RuleCh
   ];
   return [
     ...validateObjectMeta(crd.metadata, 'Cluster', validateName),
-    ...validateSpec(spec, requirementsForCreate(checks)),
+    ...validateSpec(spec, REQUIREMENTS_FOR_CREATE),
     ...validateStatus(crd),
     ...validateStoredVersions(crd, spec),
     ...validateApproval(crd, spec.group, undefined),
@@ -64,14 +59,10 @@ export function validateCustomResourceDefinition(crd: KubeObject, checks: RuleCh
 }
 
 /** Validates an update of a definition. */
-export function validateCustomResourceDefinitionUpdate(
-  crd: KubeObject,
-  old: KubeObject,
-  checks: RuleChecks = {},
-): FieldError[] {
+export function validateCustomResourceDefinitionUpdate(crd: KubeObject, old: KubeObject): FieldError[] {
   const spec = toInternalSpec(crd);
   const oldSpec = toInternalSpec(old);
-  const requirements = requirementsForUpdate(spec, oldSpec, old, checks);
+  const requirements = requirementsForUpdate(spec, oldSpec, old);
   return [
     ...validateObjectMetaUpdate(crd.metadata, old.metadata),
     ...validateSpec(spec, requirements),
@@ -135,7 +126,11 @@ function validateSpec(spec: InternalSpec, given: SchemaRequirements): FieldError
   const extended = hasDefaults || schemas.some((schema) => schemaHas(schema, isExtended));
   const structural = given.structural || !spec.preserveUnknownFields || extended;
   const requirements = { ...given, structural };
-  const errors = [...validateGroup(spec.group), ...validateScope(spec.scope), ...validateSchemasPresent(spec, given)];
+  const errors = [
+    ...validateGroup(spec.group),
+    ...choice(spec.scope, SPEC.child('scope'), ['Cluster', 'Namespaced']),
+    ...validateSchemasPresent(spec, given),
+  ];
   if (hasDefaults) {
     errors.push(
       invalid(SPEC.child('preserveUnknownFields'), true, 'must be false in order to use defaults in the schema'),
@@ -151,7 +146,7 @@ function validateSpec(spec: InternalSpec, given: SchemaRequirements): FieldError
   errors.push(...validateVersions(spec), ...validateRequiredNames(spec.names));
   errors.push(...validateNames(spec.names, SPEC.child('names')), ...validateCommon(spec, requirements));
   if (spec.conversion !== undefined && spec.conversion['strategy'] !== 'None' && spec.preserveUnknownFields) {
-    const strategy = stringAt(spec.conversion, 'strategy') ?? '';
+    const strategy = textAt(spec.conversion, 'strategy');
     const text = 'must be None if spec.preserveUnknownFields is true';
     errors.push(invalid(SPEC.child('conversion').child('strategy'), strategy, text));
   }
@@ -179,13 +174,6 @@ function validateGroup(group: string): FieldError[] {
   return group.includes('.') ? [] : [invalid(path, group, 'should be a domain with at least one dot')];
 }
 
-function validateScope(scope: string): FieldError[] {
-  const path = SPEC.child('scope');
-  if (scope === '') return [required(path)];
-  const accepted = ['Cluster', 'Namespaced'];
-  return accepted.includes(scope) ? [] : [notSupported(path, scope, accepted)];
-}
-
 function validateSchemasPresent(spec: InternalSpec, requirements: SchemaRequirements): FieldError[] {
   if (spec.validation?.schema !== undefined) return [];
   if (!requirements.schemas && spec.preserveUnknownFields) return [];
@@ -211,9 +199,7 @@ function validateVersion(
     ...validateValidation(version.validation, statusEnabled, requirements, path.child('schema'), version.name),
   );
   errors.push(...validateSubresources(version.subresources, path.child('subresources')));
-  version.additionalPrinterColumns.forEach((column, i) => {
-    errors.push(...validateColumn(column, path.child('additionalPrinterColumns').index(i)));
-  });
+  errors.push(...eachErrors(version.additionalPrinterColumns, path.child('additionalPrinterColumns'), validateColumn));
   if (version.selectableFields.length === 0) return errors;
   const fieldsPath = path.child('selectableFields');
   const schema = version.validation?.schema;
@@ -236,9 +222,7 @@ function validateVersions(spec: InternalSpec): FieldError[] {
   if (versions.filter(({ storage }) => storage).length !== 1) {
     errors.push(invalid(path, printVersions(spec), 'must have exactly one version marked as storage version'));
   }
-  const faults = spec.version === '' ? [] : isDns1035Label(spec.version);
-  if (faults.length > 0) errors.push(invalid(SPEC.child('version'), spec.version, faults.join(',')));
-  return errors;
+  return spec.version === '' ? errors : [...errors, ...labelErrors(spec.version, SPEC.child('version'))];
 }
 
 /** Validates what all versions have in common. */
@@ -253,9 +237,7 @@ function validateCommon(spec: InternalSpec, requirements: SchemaRequirements): F
     spec.version,
   );
   errors.push(...validateSubresources(spec.subresources, SPEC.child('subresources')));
-  spec.additionalPrinterColumns.forEach((column, i) => {
-    errors.push(...validateColumn(column, SPEC.child('additionalPrinterColumns').index(i)));
-  });
+  errors.push(...eachErrors(spec.additionalPrinterColumns, SPEC.child('additionalPrinterColumns'), validateColumn));
   if (spec.selectableFields.length === 0) return errors;
   const path = SPEC.child('selectableFields');
   if (spec.validation === undefined) {
@@ -272,30 +254,26 @@ function validateRequiredNames(names: InternalNames): FieldError[] {
 
 /** Validates the names that a definition asks for or has been given. */
 function validateNames(names: InternalNames, path: FieldPath): FieldError[] {
-  const errors: FieldError[] = [];
-  const check = (value: string, at: FieldPath): void => {
-    const faults = value === '' ? [] : isDns1035Label(value);
-    if (faults.length > 0) errors.push(invalid(at, value, faults.join(',')));
-  };
-  const checkKind = (value: string, at: FieldPath): void => {
-    const faults = value === '' ? [] : isDns1035Label(value.toLowerCase());
-    const text = `may have mixed case, but should otherwise match: ${faults.join(',')}`;
-    if (faults.length > 0) errors.push(invalid(at, value, text));
-  };
-  check(names.plural, path.child('plural'));
-  check(names.singular, path.child('singular'));
-  checkKind(names.kind, path.child('kind'));
-  checkKind(names.listKind, path.child('listKind'));
-  const checkAll = (values: readonly string[], at: FieldPath): void => {
-    values.forEach((value, i) => {
-      const faults = isDns1035Label(value);
-      if (faults.length > 0) errors.push(invalid(at.index(i), value, faults.join(',')));
-    });
-  };
-  checkAll(names.shortNames, path.child('shortNames'));
-  if (names.kind !== '' && names.kind === names.listKind) {
-    errors.push(invalid(path.child('listKind'), names.listKind, 'kind and listKind may not be the same'));
-  }
-  checkAll(names.categories, path.child('categories'));
-  return errors;
+  const { plural, singular, kind, listKind, shortNames, categories } = names;
+  const isSame = kind !== '' && kind === listKind;
+  return [
+    ...(plural === '' ? [] : labelErrors(plural, path.child('plural'))),
+    ...(singular === '' ? [] : labelErrors(singular, path.child('singular'))),
+    ...(kind === '' ? [] : kindErrors(kind, path.child('kind'))),
+    ...(listKind === '' ? [] : kindErrors(listKind, path.child('listKind'))),
+    ...eachErrors(shortNames, path.child('shortNames'), labelErrors),
+    ...(isSame ? [invalid(path.child('listKind'), listKind, 'kind and listKind may not be the same')] : []),
+    ...eachErrors(categories, path.child('categories'), labelErrors),
+  ];
+}
+
+function labelErrors(name: string, path: FieldPath): FieldError[] {
+  const faults = isDns1035Label(name);
+  return faults.length === 0 ? [] : [invalid(path, name, faults.join(','))];
+}
+
+function kindErrors(kind: string, path: FieldPath): FieldError[] {
+  const faults = isDns1035Label(kind.toLowerCase());
+  const text = `may have mixed case, but should otherwise match: ${faults.join(',')}`;
+  return faults.length === 0 ? [] : [invalid(path, kind, text)];
 }

@@ -7,7 +7,7 @@ import {
   required,
   tooMany,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { goJson } from '../../../../apimachinery/meta/meta.js';
 import { resolveFieldPath } from '../../../../schema/cel/index.js';
 import type { JsonSchemaProps } from '../../../../schema/interfaces.js';
@@ -46,7 +46,7 @@ function validateSimpleJsonPath(text: string, path: FieldPath): FieldError[] {
 }
 
 export function validateColumn(column: JsonObject, path: FieldPath): FieldError[] {
-  const text = (key: string): string => stringAt(column, key) ?? '';
+  const text = (key: string): string => textAt(column, key);
   const errors: FieldError[] = [];
   if (text('name') === '') errors.push(required(path.child('name')));
   const types = `must be one of ${COLUMN_TYPES.join(',')}`;
@@ -64,7 +64,7 @@ export function validateSubresources(subresources: JsonObject | undefined, path:
   const scale = objectAt(subresources, 'scale');
   if (scale === undefined) return [];
   const replicas = (key: string, parent: string): FieldError[] => {
-    const text = stringAt(scale, key) ?? '';
+    const text = textAt(scale, key);
     const at = path.child(`scale.${key}`);
     if (text === '') return [required(at)];
     const errors = validateSimpleJsonPath(text, at);
@@ -72,7 +72,7 @@ export function validateSubresources(subresources: JsonObject | undefined, path:
     return [invalid(at, text, `should be a json path under .${parent}`)];
   };
   const errors = [...replicas('specReplicasPath', 'spec'), ...replicas('statusReplicasPath', 'status')];
-  const selector = stringAt(scale, 'labelSelectorPath') ?? '';
+  const selector = textAt(scale, 'labelSelectorPath');
   if (selector === '') return errors;
   const at = path.child('scale.labelSelectorPath');
   const faults = validateSimpleJsonPath(selector, at);
@@ -96,7 +96,7 @@ export function validateSelectableFields(
   const seen = new Set<string>();
   for (const [i, field] of fields.entries()) {
     const at = path.index(i).child('jsonPath');
-    const text = stringAt(field, 'jsonPath') ?? '';
+    const text = textAt(field, 'jsonPath');
     if (text === '') {
       errors.push(required(at));
       continue;
@@ -108,7 +108,7 @@ export function validateSelectableFields(
     }
     if (/^metadata(?![^.[])/.test(found.path.toString()))
       errors.push(invalid(at, text, 'must not point to fields in metadata'));
-    if (!['string', 'boolean', 'integer'].includes(stringAt(found.schema, 'type') ?? '')) {
+    if (!['string', 'boolean', 'integer'].includes(textAt(found.schema, 'type'))) {
       const allowed = 'Enum string fields and strings with formats are allowed.';
       errors.push(invalid(at, text, `must point to a field of type string, boolean or integer. ${allowed}`));
     }

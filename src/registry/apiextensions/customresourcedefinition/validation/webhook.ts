@@ -1,12 +1,37 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
-import { inclusiveRangeError, isDns1123Subdomain } from '../../../../apimachinery/validation/names.js';
+import { type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
+import { inclusiveRangeError, isDns1035Label, isDns1123Subdomain } from '../../../../apimachinery/validation/names.js';
+import { REVIEW_VERSIONS } from '../interfaces.js';
 import { quote } from '../../../../apimachinery/meta/meta.js';
 
 const FORM = '; desired format: https://host[/path]';
 
+/** Validates the address of a webhook, which is either a URL or a service. */
+export function validateUrlOrService(config: JsonObject, path: FieldPath): FieldError[] {
+  const url = stringAt(config, 'url');
+  const service = objectAt(config, 'service');
+  if (url !== undefined && service === undefined) return validateWebhookUrl(path.child('url'), url);
+  if (url === undefined && service !== undefined) return validateWebhookService(path.child('service'), service);
+  return [required(path, 'exactly one of url or service is required')];
+}
+
+/** Validates the versions of its review that a webhook accepts. */
+export function validateVersionNames(versions: readonly string[], path: FieldPath): FieldError[] {
+  return versions.flatMap((version, i) =>
+    versions.indexOf(version) < i
+      ? [invalid(path.index(i), version, 'duplicate version')]
+      : isDns1035Label(version).map((fault) => invalid(path.index(i), version, fault)),
+  );
+}
+
+/** Requires a version of the review that kube-apiserver supports. */
+export const recognizedVersionErrors = (versions: readonly string[], path: FieldPath): FieldError[] =>
+  versions.some((version) => REVIEW_VERSIONS.includes(version))
+    ? []
+    : [invalid(path, [...versions], `must include at least one of ${REVIEW_VERSIONS.join(', ')}`)];
+
 /** Validates the URL of a webhook: https with a host, and nothing else but a path. */
-export function validateWebhookUrl(path: FieldPath, url: string): FieldError[] {
+function validateWebhookUrl(path: FieldPath, url: string): FieldError[] {
   const match = /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s.exec(url);
   const fault = urlFault(url);
   if (match === null || fault !== undefined) {
@@ -44,10 +69,10 @@ function urlFault(url: string): string | undefined {
 }
 
 /** Validates the service of a webhook. kube-apiserver's check of conversion webhooks confuses name and namespace, and so does this one. */
-export function validateWebhookService(path: FieldPath, service: JsonObject): FieldError[] {
+function validateWebhookService(path: FieldPath, service: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
-  if ((stringAt(service, 'namespace') ?? '') === '') errors.push(required(path.child('name')));
-  if ((stringAt(service, 'name') ?? '') === '') errors.push(required(path.child('namespace')));
+  if (textAt(service, 'namespace') === '') errors.push(required(path.child('name')));
+  if (textAt(service, 'name') === '') errors.push(required(path.child('namespace')));
   const port = service['port'] ?? 443;
   if (typeof port === 'number' && (port < 1 || port > 65535)) {
     errors.push(invalid(path.child('port'), port, `port is not valid: ${inclusiveRangeError(1, 65535)}`));

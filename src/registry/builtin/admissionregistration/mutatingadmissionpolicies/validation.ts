@@ -1,18 +1,13 @@
 import { OBJECT_TYPE, PATCH_TYPE } from '../../../../admission/cel/types.js';
 import { types } from '@annex/cel';
-import {
-  type FieldError,
-  FieldPath,
-  invalid,
-  notSupported,
-  required,
-} from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
+import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { validateObjectMeta } from '../../../../apimachinery/validation/object-meta.js';
 import { trimSpace } from '../../../../util/text/trim-space.js';
+import { choice, itemErrors } from '../../shared/checks.js';
 import { expressionErrors, PolicyCompiler } from '../shared/expressions.js';
 import { validateMutatingOperations } from '../shared/match-resources.js';
 import { validateCommonSpec, validateVariables } from '../shared/policy-spec.js';
@@ -32,8 +27,9 @@ export function validatePolicy(policy: KubeObject, old: KubeObject | undefined):
   const spec = objectAt(policy, 'spec') ?? {};
   const before = objectAt(old, 'spec');
   const path = FieldPath.of('spec');
-  const configurations = objectsOf(before?.['mutations']).map((m) =>
-    textOf(objectAt(m, 'applyConfiguration')?.['expression']),
+  const mutations = objectsOf(spec['mutations']);
+  const configurations = objectsOf(before?.['mutations']).map((mutation) =>
+    textAt(objectAt(mutation, 'applyConfiguration'), 'expression'),
   );
   const validating: Validating = {
     compiler: new PolicyCompiler({ composes: true }),
@@ -44,34 +40,23 @@ export function validatePolicy(policy: KubeObject, old: KubeObject | undefined):
     ...validateObjectMeta(policy.metadata, 'Cluster', nameIsDnsSubdomain, FieldPath.of('metadata')),
     ...validateCommonSpec(spec, path, { old: before, constraints: validateMutatingOperations }),
     ...validateVariables(spec, path, validating.compiler, new Set()),
-    ...validateMutations(objectsOf(spec['mutations']), path.child('mutations'), validating),
-    ...validateReinvocation(textOf(spec['reinvocationPolicy']), path.child('reinvocationPolicy')),
+    ...(mutations.length === 0 ? [required(path.child('mutations'), 'mutations must contain at least one item')] : []),
+    ...itemErrors(spec, 'mutations', path, (mutation, at) => validateMutation(mutation, at, validating)),
+    ...choice(textAt(spec, 'reinvocationPolicy'), path.child('reinvocationPolicy'), REINVOCATION_POLICIES),
   ];
 }
 
-function validateReinvocation(policy: string, path: FieldPath): FieldError[] {
-  if (policy === '') return [required(path)];
-  return REINVOCATION_POLICIES.includes(policy) ? [] : [notSupported(path, policy, REINVOCATION_POLICIES)];
-}
-
-function validateMutations(mutations: readonly JsonObject[], path: FieldPath, validating: Validating): FieldError[] {
-  if (mutations.length === 0) return [required(path, 'mutations must contain at least one item')];
-  return mutations.flatMap((mutation, i) => validateMutation(mutation, path.index(i), validating));
-}
-
 function validateMutation(mutation: JsonObject, path: FieldPath, validating: Validating): FieldError[] {
-  const patchType = textOf(mutation['patchType']);
-  if (patchType === '') return [required(path.child('patchType'))];
+  const patchType = textAt(mutation, 'patchType');
+  const wrongType = choice(patchType, path.child('patchType'), PATCH_TYPES);
+  if (wrongType.length > 0) return wrongType;
   const applies = patchType === 'ApplyConfiguration';
-  if (!applies && patchType !== 'JSONPatch') {
-    return [notSupported(path.child('patchType'), patchType, PATCH_TYPES)];
-  }
   const [key, other] = applies ? ['applyConfiguration', 'jsonPatch'] : ['jsonPatch', 'applyConfiguration'];
   const wanted = objectAt(mutation, key);
   const errors =
     wanted === undefined
       ? [required(path.child(key), `must be specified when patchType is ${patchType}`)]
-      : validateExpression(textOf(wanted['expression']), path.child(key, 'expression'), applies, validating);
+      : validateExpression(textAt(wanted, 'expression'), path.child(key, 'expression'), applies, validating);
   if (objectAt(mutation, other) !== undefined) {
     errors.push(invalid(path.child(other), `{${other}}`, `must not be specified when patchType is ${patchType}`));
   }

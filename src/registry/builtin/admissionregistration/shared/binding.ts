@@ -1,8 +1,10 @@
-import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { type FieldError, FieldPath } from '../../../../apimachinery/meta/field-error.js';
+import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { validateObjectMeta } from '../../../../apimachinery/validation/object-meta.js';
+import { requiredOr } from '../../shared/checks.js';
 import { defaultMatchResources, validateMatchResources } from './match-resources.js';
 import { validateParamRef } from './param-ref.js';
 
@@ -14,11 +16,10 @@ export function defaultBinding(binding: KubeObject): void {
 export function validateCommonBinding(binding: KubeObject): FieldError[] {
   const spec = objectAt(binding, 'spec') ?? {};
   const path = FieldPath.of('spec');
-  const policy = stringAt(spec, 'policyName') ?? '';
-  const at = path.child('policyName');
+
   return [
     ...validateObjectMeta(binding.metadata, 'Cluster', nameIsDnsSubdomain, FieldPath.of('metadata')),
-    ...(policy === '' ? [required(at)] : nameIsDnsSubdomain(policy).map((text) => invalid(at, policy, text))),
+    ...requiredOr(textAt(spec, 'policyName'), path.child('policyName'), subdomainErrors),
     ...validateParamRef(objectAt(spec, 'paramRef'), path.child('paramRef')),
     ...validateMatchResources(objectAt(spec, 'matchResources'), path.child('matchResources')),
   ];

@@ -1,16 +1,15 @@
-import type { FieldError } from '../../../../apimachinery/meta/field-error.js';
 import {
-  duplicate,
+  type FieldError,
   type FieldPath,
   invalid,
-  notSupported,
   required,
   tooLong,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, type JsonValue, stringAt } from '../../../../apimachinery/json/json.js';
+import { type JsonObject, type JsonValue, textAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../../apimachinery/json/values.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { regexError } from '../../../../apimachinery/validation/names.js';
+import { choiceIfSet, eachErrors, noDuplicates } from '../../shared/checks.js';
 
 const STATUSES = ['False', 'True', 'Unknown'];
 const MAX_REASON = 1024;
@@ -21,21 +20,17 @@ const REASON_TEXT =
 
 /** Validates conditions of meta/v1. */
 export function validateConditions(conditions: JsonValue | undefined, path: FieldPath): FieldError[] {
-  const seen = new Set<string>();
-  return objectsOf(conditions).flatMap((condition, i) => {
-    const type = stringAt(condition, 'type') ?? '';
-    const errors = seen.has(type) ? [duplicate(path.index(i).child('type'), type)] : [];
-    seen.add(type);
-    return [...errors, ...validateCondition(condition, path.index(i))];
-  });
+  const again = noDuplicates();
+  return eachErrors(objectsOf(conditions), path, (condition, at) => [
+    ...again(textAt(condition, 'type'), at.child('type')),
+    ...validateCondition(condition, at),
+  ]);
 }
 
 function validateCondition(condition: JsonObject, path: FieldPath): FieldError[] {
-  const text = (key: string): string => stringAt(condition, key) ?? '';
+  const text = (key: string): string => textAt(condition, key);
   const errors = qualifiedNameErrors(text('type'), path.child('type'));
-  if (!STATUSES.includes(text('status'))) {
-    errors.push(notSupported(path.child('status'), text('status'), STATUSES));
-  }
+  errors.push(...choiceIfSet(text('status'), path.child('status'), STATUSES));
   const observed = condition['observedGeneration'];
   if (typeof observed === 'number' && observed < 0) {
     errors.push(invalid(path.child('observedGeneration'), observed, 'must be greater than or equal to zero'));

@@ -1,17 +1,12 @@
 import { admissionEnvironment } from '../../../../admission/cel/environment.js';
 import { compileExpression } from '../../../../admission/cel/expression.js';
 import { types } from '@annex/cel';
-import {
-  duplicate,
-  type FieldError,
-  type FieldPath,
-  required,
-  tooMany,
-} from '../../../../apimachinery/meta/field-error.js';
-import { type JsonValue, stringAt } from '../../../../apimachinery/json/json.js';
+import { type FieldError, type FieldPath, tooMany } from '../../../../apimachinery/meta/field-error.js';
+import { type JsonValue, textAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../../apimachinery/json/values.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { trimSpace } from '../../../../util/text/trim-space.js';
+import { eachErrors, noDuplicates, requiredOr, type TextCheck } from '../../shared/checks.js';
 import { expressionErrors } from './expressions.js';
 
 const MAX_CONDITIONS = 64;
@@ -29,30 +24,21 @@ export function validateMatchConditions(
   { params, known }: MatchConditionOptions,
 ): FieldError[] {
   const all = objectsOf(conditions);
-  const errors: FieldError[] = [];
-  const names = new Set<string>();
-  if (all.length > MAX_CONDITIONS) errors.push(tooMany(path, all.length, MAX_CONDITIONS));
-  all.forEach((condition, i) => {
-    const at = path.index(i);
-    const expression = trimSpace(stringAt(condition, 'expression') ?? '');
-    if (expression === '') errors.push(required(at.child('expression')));
-    else {
-      const environment = admissionEnvironment(known.has(expression) ? 'stored' : 'new', { params, authorizer: true });
-      const compiled = compileExpression(environment, expression, [types.BOOL]);
-      errors.push(...expressionErrors(compiled, at.child('expression')));
-    }
-    const name = stringAt(condition, 'name') ?? '';
-    if (name === '') {
-      errors.push(required(at.child('name')));
-      return;
-    }
-    errors.push(...qualifiedNameErrors(name, at.child('name')));
-    if (names.has(name)) errors.push(duplicate(at.child('name'), name));
-    names.add(name);
-  });
-  return errors;
+  const again = noDuplicates();
+  const conditionExpression: TextCheck = (expression, at) => {
+    const environment = admissionEnvironment(known.has(expression) ? 'stored' : 'new', { params, authorizer: true });
+    return expressionErrors(compileExpression(environment, expression, [types.BOOL]), at);
+  };
+  const conditionName: TextCheck = (name, at) => [...qualifiedNameErrors(name, at), ...again(name, at)];
+  return [
+    ...(all.length > MAX_CONDITIONS ? [tooMany(path, all.length, MAX_CONDITIONS)] : []),
+    ...eachErrors(all, path, (condition, at) => [
+      ...requiredOr(trimSpace(textAt(condition, 'expression')), at.child('expression'), conditionExpression),
+      ...requiredOr(textAt(condition, 'name'), at.child('name'), conditionName),
+    ]),
+  ];
 }
 
 /** Returns the expressions of match conditions, unchanged. */
 export const conditionExpressions = (conditions: JsonValue | undefined): string[] =>
-  objectsOf(conditions).map((condition) => stringAt(condition, 'expression') ?? '');
+  objectsOf(conditions).map((condition) => textAt(condition, 'expression'));

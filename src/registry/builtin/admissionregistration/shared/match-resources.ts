@@ -1,7 +1,8 @@
 import { type FieldError, type FieldPath, notSupported, required } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
+import { itemErrors, requiredChoice } from '../../shared/checks.js';
 import { validateNamedRule } from './rules.js';
 
 const MATCH_POLICIES = ['Equivalent', 'Exact'];
@@ -20,23 +21,17 @@ export function defaultMatchResources(match: JsonObject | undefined): void {
 
 export function validateMatchResources(match: JsonObject | undefined, path: FieldPath): FieldError[] {
   if (match === undefined) return [];
-  const errors: FieldError[] = [];
-  const policy = stringAt(match, 'matchPolicy');
-  if (policy === undefined) errors.push(required(path.child('matchPolicy')));
-  else if (!MATCH_POLICIES.includes(policy)) {
-    errors.push(notSupported(path.child('matchPolicy'), policy, [...MATCH_POLICIES].sort()));
-  }
+  const errors = requiredChoice(match['matchPolicy'], path.child('matchPolicy'), MATCH_POLICIES);
   for (const key of ['namespaceSelector', 'objectSelector']) {
     const selector = objectAt(match, key);
     if (selector === undefined) errors.push(required(path.child(key)));
     else errors.push(...validateLabelSelector(selector, path.child(key)));
   }
-  for (const key of ['resourceRules', 'excludeResourceRules']) {
-    objectsOf(match[key]).forEach((rule, i) => {
-      errors.push(...validateNamedRule(rule, path.child(key).index(i)));
-    });
-  }
-  return errors;
+  return [
+    ...errors,
+    ...itemErrors(match, 'resourceRules', path, validateNamedRule),
+    ...itemErrors(match, 'excludeResourceRules', path, validateNamedRule),
+  ];
 }
 
 /** Allows mutations only for operations that create, update or connect. */

@@ -1,5 +1,5 @@
 import { type FieldError, type FieldPath, forbidden } from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { deepEqual, type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { compareUtf8, type GroupVersionKind, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { SYSTEM_PRIVILEGED_GROUP, type UserInfo } from '../../../../authentication/user/user.js';
 import type { Authorizer, AuthorizerAttributes } from '../../../../authorization/authorizer/interfaces.js';
@@ -25,10 +25,10 @@ interface Target {
 const ANYTHING: Target = { apiGroup: '*', apiVersion: '*', resource: '*' };
 
 function targetOf(paramKind: JsonObject, access: ParamAccess): Target {
-  const parts = (stringAt(paramKind, 'apiVersion') ?? '').split('/');
+  const parts = textAt(paramKind, 'apiVersion').split('/');
   if (parts.length > 2) return { ...ANYTHING, problem: 'unparsed' };
   const [group, version] = parts.length === 2 ? [parts[0] ?? '', parts[1] ?? ''] : ['', parts[0] ?? ''];
-  const resource = access.resourceOf({ group, version, kind: stringAt(paramKind, 'kind') ?? '' });
+  const resource = access.resourceOf({ group, version, kind: textAt(paramKind, 'kind') });
   if (resource === undefined) return { apiGroup: group, apiVersion: version, resource: '*', problem: 'unresolved' };
   return { apiGroup: group, apiVersion: version, resource };
 }
@@ -67,8 +67,8 @@ export async function paramKindObjection(
   if (before !== undefined && deepEqual(before, paramKind)) return undefined;
   const target = targetOf(paramKind, access);
   if (await mayRead(access, user, { verb: 'get', namespace: '*', name: '*' }, target)) return undefined;
-  const kind = stringAt(paramKind, 'kind') ?? '';
-  const apiVersion = stringAt(paramKind, 'apiVersion') ?? '';
+  const kind = textAt(paramKind, 'kind');
+  const apiVersion = textAt(paramKind, 'apiVersion');
   return `user ${printed(user)} must have "get" permission on all objects of the referenced paramKind (kind=${kind}, apiVersion=${apiVersion})`;
 }
 
@@ -85,17 +85,16 @@ export async function paramRefObjection(
   if (ref === undefined || isPrivileged(user)) return undefined;
   const before = objectAt(old, 'spec');
   if (before !== undefined && unchanged(spec, before)) return undefined;
-  const policyName = stringAt(spec, 'policyName') ?? '';
+  const policyName = textAt(spec, 'policyName');
   const policy = await access.policy(policyKind, policyName);
   const paramKind = objectAt(objectAt(policy, 'spec'), 'paramKind');
   const target = paramKind === undefined ? ANYTHING : targetOf(paramKind, access);
-  const name = stringAt(ref, 'name') ?? '';
+  const name = textAt(ref, 'name');
   const verb = name === '' ? 'list' : 'get';
-  if (await mayRead(access, user, { verb, namespace: stringAt(ref, 'namespace') ?? '', name }, target))
-    return undefined;
+  if (await mayRead(access, user, { verb, namespace: textAt(ref, 'namespace'), name }, target)) return undefined;
   const lacks = `to determine minimum required permissions and user ${printed(user)} does not have "${verb}" permission for all groups, versions and resources`;
   if (policy === undefined) return `unable to get policy ${policyName} ${lacks}`;
-  const shown = `&ParamKind{APIVersion:${stringAt(paramKind, 'apiVersion') ?? ''},Kind:${stringAt(paramKind, 'kind') ?? ''},}`;
+  const shown = `&ParamKind{APIVersion:${textAt(paramKind, 'apiVersion')},Kind:${textAt(paramKind, 'kind')},}`;
   if (target.problem === 'unparsed') return `unable to parse paramKind ${shown} ${lacks}`;
   if (target.problem === 'unresolved') return `unable to resolve paramKind ${shown} ${lacks}`;
   // kube-apiserver confuses the two for mutating policies.

@@ -3,18 +3,18 @@ import {
   type FieldPath,
   forbidden,
   invalid,
-  notSupported,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
 import { isDns1035Label, isDns1123Subdomain, isPathSegmentName } from '../../../../apimachinery/validation/names.js';
+import { choice } from '../../shared/checks.js';
 
 /** Validates a binding's reference to its params. */
 export function validateParamRef(ref: JsonObject | undefined, path: FieldPath): FieldError[] {
   if (ref === undefined) return [];
   const errors: FieldError[] = [];
-  const name = stringAt(ref, 'name') ?? '';
+  const name = textAt(ref, 'name');
   const selector = objectAt(ref, 'selector');
   if (name !== '') {
     for (const text of isPathSegmentName(name)) errors.push(invalid(path.child('name'), name, text));
@@ -29,18 +29,15 @@ export function validateParamRef(ref: JsonObject | undefined, path: FieldPath): 
   if (name === '' && selector === undefined) {
     errors.push(required(path, 'one of name or selector must be specified'));
   }
-  const action = stringAt(ref, 'parameterNotFoundAction') ?? '';
-  const at = path.child('parameterNotFoundAction');
-  if (action === '') errors.push(required(at));
-  else if (action !== 'Deny' && action !== 'Allow') errors.push(notSupported(at, action, ['Deny', 'Allow']));
-  return errors;
+  const action = textAt(ref, 'parameterNotFoundAction');
+  return [...errors, ...choice(action, path.child('parameterNotFoundAction'), ['Deny', 'Allow'])];
 }
 
 /** Validates the kind of a policy's params. */
 export function validateParamKind(paramKind: JsonObject | undefined, path: FieldPath): FieldError[] {
   if (paramKind === undefined) return [];
-  const kind = stringAt(paramKind, 'kind') ?? '';
-  const errors = apiVersionErrors(stringAt(paramKind, 'apiVersion') ?? '', path.child('apiVersion'));
+  const kind = textAt(paramKind, 'kind');
+  const errors = apiVersionErrors(textAt(paramKind, 'apiVersion'), path.child('apiVersion'));
   if (kind === '') return [...errors, required(path.child('kind'))];
   const wrong = isDns1035Label(kind.toLowerCase());
   if (wrong.length > 0) {

@@ -1,20 +1,23 @@
-import type { FieldError as Problem } from '../../../../apimachinery/meta/field-error.js';
-import {
-  type FieldError,
-  type FieldPath,
-  invalid,
-  notSupported,
-  required,
-} from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { type FieldError, type FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
+import { deepEqual, type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { trimSpace } from '../../../../util/text/trim-space.js';
+import { itemErrors, requiredChoice } from '../../shared/checks.js';
 import { conditionExpressions, validateMatchConditions } from './match-conditions.js';
 import { expressionErrors, type PolicyCompiler } from './expressions.js';
-import { validateMatchResources } from './match-resources.js';
+import { defaultMatchResources, validateMatchResources } from './match-resources.js';
 import { validateParamKind } from './param-ref.js';
 
 const FAILURE_POLICIES = ['Fail', 'Ignore'];
+
+/** Sets the defaults of a policy of either kind. */
+export function defaultPolicy(policy: KubeObject): void {
+  const spec = objectAt(policy, 'spec');
+  if (spec === undefined) return;
+  spec['failurePolicy'] ??= 'Fail';
+  defaultMatchResources(objectAt(spec, 'matchConstraints'));
+}
 
 /** The options for validating what both kinds of policies have in common. */
 export interface SpecOptions {
@@ -26,12 +29,7 @@ export interface SpecOptions {
 
 /** Validates the failure policy, the params, the match constraints and the match conditions. */
 export function validateCommonSpec(spec: JsonObject, path: FieldPath, { old, constraints }: SpecOptions): FieldError[] {
-  const errors: FieldError[] = [];
-  const failurePolicy = stringAt(spec, 'failurePolicy');
-  if (failurePolicy === undefined) errors.push(required(path.child('failurePolicy')));
-  else if (!FAILURE_POLICIES.includes(failurePolicy)) {
-    errors.push(notSupported(path.child('failurePolicy'), failurePolicy, FAILURE_POLICIES));
-  }
+  const errors = requiredChoice(spec['failurePolicy'], path.child('failurePolicy'), FAILURE_POLICIES);
   const paramKind = objectAt(spec, 'paramKind');
   errors.push(...validateParamKind(paramKind, path.child('paramKind')));
   const match = objectAt(spec, 'matchConstraints');
@@ -73,11 +71,10 @@ export function validateVariables(
   known: ReadonlySet<string>,
 ): FieldError[] {
   const params = objectAt(spec, 'paramKind') !== undefined;
-  return objectsOf(spec['variables']).flatMap((variable, i): FieldError[] => {
-    const at = path.child('variables').index(i);
-    const errors: Problem[] = [];
-    const name = stringAt(variable, 'name') ?? '';
-    const expression = stringAt(variable, 'expression') ?? '';
+  return itemErrors(spec, 'variables', path, (variable, at) => {
+    const errors: FieldError[] = [];
+    const name = textAt(variable, 'name');
+    const expression = textAt(variable, 'expression');
     if (trimSpace(name) === '') errors.push(required(at.child('name'), 'name is not specified'));
     else if (!IDENTIFIER.test(name) || RESERVED.has(name)) {
       errors.push(invalid(at.child('name'), name, 'must be a valid CEL identifier'));

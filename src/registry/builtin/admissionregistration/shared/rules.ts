@@ -1,14 +1,9 @@
-import {
-  duplicate,
-  type FieldError,
-  type FieldPath,
-  invalid,
-  notSupported,
-  required,
-} from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, stringAt } from '../../../../apimachinery/json/json.js';
+import { type FieldError, type FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
+import type { JsonObject } from '../../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../../apimachinery/json/values.js';
 import { isPathSegmentName } from '../../../../apimachinery/validation/names.js';
+import { toFieldErrors } from '../../../../apimachinery/validation/name-errors.js';
+import { choiceIfSet, eachErrors, noDuplicates } from '../../shared/checks.js';
 
 const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 const SCOPES = ['*', 'Cluster', 'Namespaced'];
@@ -16,38 +11,24 @@ const SCOPES = ['*', 'Cluster', 'Namespaced'];
 /** Validates the operations and resources of a rule (RuleWithOperations). */
 export function validateRuleWithOperations(rule: JsonObject, path: FieldPath): FieldError[] {
   const operations = stringsOf(rule['operations']);
-  const at = path.child('operations');
-  const errors: FieldError[] = [];
-  if (operations.length === 0) errors.push(required(at));
-  if (operations.length > 1 && operations.includes('*')) {
-    errors.push(invalid(at, [...operations], "if '*' is present, must not specify other operations"));
-  }
-  operations.forEach((operation, i) => {
-    if (!OPERATIONS.includes(operation)) errors.push(notSupported(at.index(i), operation, OPERATIONS));
-  });
-  return [...errors, ...validateRule(rule, path)];
+  const versions = stringsOf(rule['apiVersions']);
+  const [operationsAt, versionsAt] = [path.child('operations'), path.child('apiVersions')];
+  return [
+    ...anyAloneErrors(operations, operationsAt, 'operations'),
+    ...eachErrors(operations, operationsAt, (operation, at) => choiceIfSet(operation, at, OPERATIONS)),
+    ...anyAloneErrors(stringsOf(rule['apiGroups']), path.child('apiGroups'), 'API groups'),
+    ...anyAloneErrors(versions, versionsAt, 'API versions'),
+    ...eachErrors(versions, versionsAt, (version, at) => (version === '' ? [required(at)] : [])),
+    ...validateResources(stringsOf(rule['resources']), path.child('resources')),
+    ...choiceIfSet(rule['scope'], path.child('scope'), SCOPES),
+  ];
 }
 
-function validateRule(rule: JsonObject, path: FieldPath): FieldError[] {
-  const errors: FieldError[] = [];
-  const groups = stringsOf(rule['apiGroups']);
-  if (groups.length === 0) errors.push(required(path.child('apiGroups')));
-  if (groups.length > 1 && groups.includes('*')) {
-    errors.push(invalid(path.child('apiGroups'), [...groups], "if '*' is present, must not specify other API groups"));
-  }
-  const versions = stringsOf(rule['apiVersions']);
-  const at = path.child('apiVersions');
-  if (versions.length === 0) errors.push(required(at));
-  if (versions.length > 1 && versions.includes('*')) {
-    errors.push(invalid(at, [...versions], "if '*' is present, must not specify other API versions"));
-  }
-  versions.forEach((version, i) => {
-    if (version === '') errors.push(required(at.index(i)));
-  });
-  errors.push(...validateResources(stringsOf(rule['resources']), path.child('resources')));
-  const scope = stringAt(rule, 'scope');
-  if (scope !== undefined && !SCOPES.includes(scope)) errors.push(notSupported(path.child('scope'), scope, SCOPES));
-  return errors;
+/** Requires a value, and that '*' is the only one. */
+function anyAloneErrors(values: readonly string[], path: FieldPath, what: string): FieldError[] {
+  if (values.length === 0) return [required(path)];
+  if (values.length === 1 || !values.includes('*')) return [];
+  return [invalid(path, [...values], `if '*' is present, must not specify other ${what}`)];
 }
 
 function validateResources(resources: readonly string[], path: FieldPath): FieldError[] {
@@ -84,15 +65,16 @@ function validateResources(resources: readonly string[], path: FieldPath): Field
   return errors;
 }
 
+const segmentErrors = toFieldErrors(isPathSegmentName);
+
 /** Validates a rule that may name objects (NamedRuleWithOperations). */
 export function validateNamedRule(rule: JsonObject, path: FieldPath): FieldError[] {
-  const errors: FieldError[] = [];
-  const seen = new Set<string>();
-  stringsOf(rule['resourceNames']).forEach((name, i) => {
-    const at = path.child('resourceNames').index(i);
-    for (const text of isPathSegmentName(name)) errors.push(invalid(at, name, text));
-    if (seen.has(name)) errors.push(duplicate(at, name));
-    seen.add(name);
-  });
-  return [...errors, ...validateRuleWithOperations(rule, path)];
+  const again = noDuplicates();
+  return [
+    ...eachErrors(stringsOf(rule['resourceNames']), path.child('resourceNames'), (name, at) => [
+      ...segmentErrors(name, at),
+      ...again(name, at),
+    ]),
+    ...validateRuleWithOperations(rule, path),
+  ];
 }

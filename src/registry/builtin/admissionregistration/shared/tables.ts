@@ -1,5 +1,5 @@
-import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { compareUtf8 } from '../../../../apimachinery/meta/meta.js';
 import type { TableConvertor } from '../../../rest/interfaces.js';
 import { Age, tableOf } from '../../shared/table.js';
@@ -12,19 +12,19 @@ export const policyTable = (resource: string, list: 'validations' | 'mutations')
   tableOf(path(resource), (policy) => {
     const spec = objectAt(policy, 'spec');
     const kind = objectAt(spec, 'paramKind');
-    const params = kind === undefined ? UNSET : `${stringAt(kind, 'apiVersion') ?? ''}/${stringAt(kind, 'kind') ?? ''}`;
+    const params = kind === undefined ? UNSET : `${textAt(kind, 'apiVersion')}/${textAt(kind, 'kind')}`;
     return [policy.metadata.name ?? '', objectsOf(spec?.[list]).length, params, Age.of(policy)];
   });
 
 export const bindingTable = (resource: string): TableConvertor =>
   tableOf(path(resource), (binding) => {
     const spec = objectAt(binding, 'spec');
-    const policy = stringAt(spec, 'policyName') ?? '';
+    const policy = textAt(spec, 'policyName');
     return [binding.metadata.name ?? '', policy, paramText(objectAt(spec, 'paramRef')), Age.of(binding)];
   });
 
 function paramText(ref: JsonObject | undefined): string {
-  const name = stringAt(ref, 'name') ?? '';
+  const name = textAt(ref, 'name');
   if (name !== '') return `${stringAt(ref, 'namespace') || '*'}/${name}`;
   const selector = objectAt(ref, 'selector');
   return selector === undefined ? UNSET : selectorText(selector);
@@ -35,10 +35,10 @@ function selectorText(selector: JsonObject): string {
   const labels = objectAt(selector, 'matchLabels') ?? {};
   const pairs = Object.keys(labels)
     .sort(compareUtf8)
-    .map((key) => `${key}: ${textOf(labels[key])},`);
+    .map((key) => `${key}: ${textAt(labels, key)},`);
   const requirements = objectsOf(selector['matchExpressions']).map(
     (term) =>
-      `LabelSelectorRequirement{Key:${textOf(term['key'])},Operator:${textOf(term['operator'])},Values:[${stringsOf(term['values']).join(' ')}],},`,
+      `LabelSelectorRequirement{Key:${textAt(term, 'key')},Operator:${textAt(term, 'operator')},Values:[${stringsOf(term['values']).join(' ')}],},`,
   );
   return `&LabelSelector{MatchLabels:map[string]string{${pairs.join('')}},MatchExpressions:[]LabelSelectorRequirement{${requirements.join('')}},}`;
 }

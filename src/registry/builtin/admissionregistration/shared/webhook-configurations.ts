@@ -2,11 +2,10 @@ import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js
 import { objectsOf } from '../../../../apimachinery/json/values.js';
 import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
-import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
-import { builtinType, noop } from '../../shared/resource-type.js';
 import { Age, tableOf } from '../../shared/table.js';
 import type { ResourceType, Strategy } from '../../../rest/interfaces.js';
 import { staticSuffixWarnings } from './static-suffix.js';
+import { admissionType } from './type.js';
 import { validateConfiguration } from './webhook-validation.js';
 
 const HTTPS_PORT = 443;
@@ -34,7 +33,6 @@ const strategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: false,
   hasGeneration: true,
-  prepareForCreate: noop,
   prepareForUpdate: (_context, object, old) => {
     if (givesEmptyBundle(object)) object.metadata.generation = (old.metadata.generation ?? 0) + 1;
   },
@@ -44,31 +42,37 @@ const strategy: Strategy = {
   warningsOnUpdate: (_context, object) => staticSuffixWarnings(object),
 };
 
-/** Returns a type of webhook configurations. The two kinds differ in one default. */
-export function webhookConfigurations(
+/** Returns a type of webhook configurations. */
+const webhookConfigurations = (
   resource: string,
   kind: string,
-  defaultMore: (webhook: JsonObject) => void,
-): ResourceType {
-  return builtinType({
-    group: 'admissionregistration.k8s.io',
+  applyDefaultsTo: (webhook: JsonObject) => void,
+): ResourceType =>
+  admissionType({
     resource,
-    singular: kind.toLowerCase(),
     kind,
-    categories: ['api-extensions'],
-    namespaced: false,
-    validateName: nameIsDnsSubdomain,
     strategy,
     table: tableOf(`apis/admissionregistration.k8s.io/v1/${resource}`, (object) => [
       object.metadata.name ?? '',
       objectsOf(object['webhooks']).length,
       Age.of(object),
     ]),
-    applyDefaults: (object: KubeObject) => {
-      for (const webhook of objectsOf(object['webhooks'])) {
-        defaultWebhook(webhook);
-        defaultMore(webhook);
-      }
+    applyDefaults: (object) => {
+      objectsOf(object['webhooks']).forEach(applyDefaultsTo);
     },
   });
-}
+
+export const validatingWebhookConfigurations = webhookConfigurations(
+  'validatingwebhookconfigurations',
+  'ValidatingWebhookConfiguration',
+  defaultWebhook,
+);
+
+export const mutatingWebhookConfigurations = webhookConfigurations(
+  'mutatingwebhookconfigurations',
+  'MutatingWebhookConfiguration',
+  (webhook) => {
+    defaultWebhook(webhook);
+    webhook['reinvocationPolicy'] ??= 'Never';
+  },
+);

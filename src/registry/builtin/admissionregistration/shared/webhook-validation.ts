@@ -1,25 +1,20 @@
-import {
-  duplicate,
-  type FieldError,
-  FieldPath,
-  invalid,
-  notSupported,
-  required,
-} from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
+import { deepEqual, type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
-import { isDns1035Label, isDns1123Subdomain, nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import { isDns1123Subdomain, nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../apimachinery/validation/object-meta.js';
+import { REVIEW_VERSIONS } from '../../../apiextensions/customresourcedefinition/interfaces.js';
 import {
-  validateWebhookService,
-  validateWebhookUrl,
+  recognizedVersionErrors,
+  validateUrlOrService,
+  validateVersionNames,
 } from '../../../apiextensions/customresourcedefinition/validation/webhook.js';
+import { choiceIfSet, eachErrors, itemErrors, noDuplicates } from '../../shared/checks.js';
 import { conditionExpressions, validateMatchConditions } from './match-conditions.js';
 import { validateRuleWithOperations } from './rules.js';
 
-const REVIEW_VERSIONS = ['v1', 'v1beta1'];
 const FAILURE_POLICIES = ['Fail', 'Ignore'];
 const MATCH_POLICIES = ['Equivalent', 'Exact'];
 const REINVOCATION_POLICIES = ['IfNeeded', 'Never'];
@@ -37,20 +32,20 @@ export function validateConfiguration(object: KubeObject, old: KubeObject | unde
   const known = new Set(before.flatMap((webhook) => conditionExpressions(webhook['matchConditions'])));
   const webhooks = objectsOf(object['webhooks']);
   const checkConditions = old === undefined || !sameConditions(webhooks, before);
-  const names = new Set<string>();
-  webhooks.forEach((webhook, i) => {
-    const path = FieldPath.of('webhooks').index(i);
-    errors.push(...validateWebhook(webhook, path));
-    if (checkConditions) {
-      const at = path.child('matchConditions');
-      errors.push(...validateMatchConditions(webhook['matchConditions'], at, { params: false, known }));
-    }
-    errors.push(...validateReviewVersions(stringsOf(webhook['admissionReviewVersions']), path));
-    const name = stringAt(webhook, 'name') ?? '';
-    if (name !== '' && names.has(name)) errors.push(duplicate(path.child('name'), name));
-    names.add(name);
+  const again = noDuplicates();
+  const faults = eachErrors(webhooks, FieldPath.of('webhooks'), (webhook, path) => {
+    const name = textAt(webhook, 'name');
+    const conditions = path.child('matchConditions');
+    return [
+      ...validateWebhook(webhook, path),
+      ...(checkConditions
+        ? validateMatchConditions(webhook['matchConditions'], conditions, { params: false, known })
+        : []),
+      ...validateReviewVersions(stringsOf(webhook['admissionReviewVersions']), path),
+      ...(name === '' ? [] : again(name, path.child('name'))),
+    ];
   });
-  return errors;
+  return [...errors, ...faults];
 }
 
 /**
@@ -62,31 +57,29 @@ const sameConditions = (webhooks: readonly JsonObject[], before: readonly JsonOb
   webhooks.every((webhook, i) => deepEqual(webhook['matchConditions'], before[i]?.['matchConditions']));
 
 function validateWebhook(webhook: JsonObject, path: FieldPath): FieldError[] {
-  const errors = fullyQualifiedNameErrors(stringAt(webhook, 'name') ?? '', path.child('name'));
-  objectsOf(webhook['rules']).forEach((rule, i) => {
-    errors.push(...validateRuleWithOperations(rule, path.child('rules').index(i)));
-  });
-  errors.push(...oneOf(webhook, 'failurePolicy', FAILURE_POLICIES, path));
-  errors.push(...oneOf(webhook, 'matchPolicy', MATCH_POLICIES, path));
-  if (stringAt(webhook, 'sideEffects') === undefined) {
+  const { failurePolicy, matchPolicy, sideEffects, timeoutSeconds, reinvocationPolicy } = webhook;
+  const errors = [
+    ...fullyQualifiedNameErrors(textAt(webhook, 'name'), path.child('name')),
+    ...itemErrors(webhook, 'rules', path, validateRuleWithOperations),
+    ...choiceIfSet(failurePolicy, path.child('failurePolicy'), FAILURE_POLICIES),
+    ...choiceIfSet(matchPolicy, path.child('matchPolicy'), MATCH_POLICIES),
+  ];
+  if (typeof sideEffects !== 'string') {
     errors.push(required(path.child('sideEffects'), `must specify one of ${SIDE_EFFECTS.join(', ')}`));
   }
-  errors.push(...oneOf(webhook, 'sideEffects', SIDE_EFFECTS, path));
-  const { timeoutSeconds } = webhook;
+  errors.push(...choiceIfSet(sideEffects, path.child('sideEffects'), SIDE_EFFECTS));
   if (typeof timeoutSeconds === 'number' && (timeoutSeconds > MAX_TIMEOUT_SECONDS || timeoutSeconds < 1)) {
     const why = 'the timeout value must be between 1 and 30 seconds';
     errors.push(invalid(path.child('timeoutSeconds'), timeoutSeconds, why));
   }
-  errors.push(...validateLabelSelector(objectAt(webhook, 'namespaceSelector'), path.child('namespaceSelector')));
-  errors.push(...validateLabelSelector(objectAt(webhook, 'objectSelector'), path.child('objectSelector')));
-  errors.push(...oneOf(webhook, 'reinvocationPolicy', REINVOCATION_POLICIES, path));
-  errors.push(...validateClientConfig(objectAt(webhook, 'clientConfig') ?? {}, path.child('clientConfig')));
-  return errors;
-}
-
-function oneOf(webhook: JsonObject, field: string, supported: readonly string[], path: FieldPath): FieldError[] {
-  const value = stringAt(webhook, field);
-  return value === undefined || supported.includes(value) ? [] : [notSupported(path.child(field), value, supported)];
+  return [
+    ...errors,
+    ...validateLabelSelector(objectAt(webhook, 'namespaceSelector'), path.child('namespaceSelector')),
+    ...validateLabelSelector(objectAt(webhook, 'objectSelector'), path.child('objectSelector')),
+    ...choiceIfSet(reinvocationPolicy, path.child('reinvocationPolicy'), REINVOCATION_POLICIES),
+    // The caBundle is not validated: kube-apiserver only notices an invalid one when it calls the webhook.
+    ...validateUrlOrService(objectAt(webhook, 'clientConfig') ?? {}, path.child('clientConfig')),
+  ];
 }
 
 /** Validates a name of at least three labels separated by dots. */
@@ -100,29 +93,8 @@ function fullyQualifiedNameErrors(name: string, path: FieldPath): FieldError[] {
   return [];
 }
 
-/** Validates the client configuration without its caBundle: kube-apiserver only notices an invalid one when it calls the webhook. */
-function validateClientConfig(config: JsonObject, path: FieldPath): FieldError[] {
-  const url = stringAt(config, 'url');
-  const service = objectAt(config, 'service');
-  if ((url === undefined) === (service === undefined)) {
-    return [required(path, 'exactly one of url or service is required')];
-  }
-  if (url !== undefined) return validateWebhookUrl(path.child('url'), url);
-  return validateWebhookService(path.child('service'), service ?? {});
-}
-
 function validateReviewVersions(versions: readonly string[], webhook: FieldPath): FieldError[] {
   const path = webhook.child('admissionReviewVersions');
   if (versions.length === 0) return [required(path, `must specify one of ${REVIEW_VERSIONS.join(', ')}`)];
-  const errors: FieldError[] = [];
-  const seen = new Set<string>();
-  versions.forEach((version, i) => {
-    if (seen.has(version)) errors.push(invalid(path.index(i), version, 'duplicate version'));
-    else errors.push(...isDns1035Label(version).map((fault) => invalid(path.index(i), version, fault)));
-    seen.add(version);
-  });
-  if (!versions.some((version) => REVIEW_VERSIONS.includes(version))) {
-    errors.push(invalid(path, [...versions], `must include at least one of ${REVIEW_VERSIONS.join(', ')}`));
-  }
-  return errors;
+  return [...validateVersionNames(versions, path), ...recognizedVersionErrors(versions, path)];
 }

@@ -1,60 +1,51 @@
-import { objectAt } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
-import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
-import { builtinType, noop, resets } from '../../shared/resource-type.js';
 import { keepField } from '../../shared/fields.js';
+import { resets } from '../../shared/resource-type.js';
 import type { ResourceType, Strategy } from '../../../rest/interfaces.js';
-import { defaultMatchResources } from '../shared/match-resources.js';
-import { keepMetadataForStatus } from '../shared/metadata.js';
 import type { ParamAccess } from '../shared/param-access.js';
+import { defaultPolicy } from '../shared/policy-spec.js';
 import { policyStrategy } from '../shared/strategy.js';
 import { policyTable } from '../shared/tables.js';
+import { admissionType, VALIDATING_VERSIONS } from '../shared/type.js';
 import { validatePolicy, validatePolicyStatus } from './validation.js';
 
-/** Sets the defaults of a policy of either kind. */
-export function defaultPolicy(policy: KubeObject): void {
-  const spec = objectAt(policy, 'spec');
-  if (spec === undefined) return;
-  spec['failurePolicy'] ??= 'Fail';
-  defaultMatchResources(objectAt(spec, 'matchConstraints'));
-}
+/** The metadata that a status update does not change. */
+const KEPT_METADATA = [
+  'deletionTimestamp',
+  'generation',
+  'selfLink',
+  'labels',
+  'annotations',
+  'finalizers',
+  'ownerReferences',
+];
 
 const statusStrategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: false,
-  prepareForCreate: noop,
   validateCreate: () => [],
   prepareForUpdate: (_context, policy, old) => {
     keepField('spec', policy, old);
-    keepMetadataForStatus(policy, old);
+    for (const field of KEPT_METADATA) keepField(field, policy.metadata, old.metadata);
   },
   validateUpdate: (_context, policy) => validatePolicyStatus(policy),
   resetFields: resets(['spec'], ['metadata']),
 };
 
 export const validatingAdmissionPolicies = (access: ParamAccess): ResourceType =>
-  builtinType({
-    group: 'admissionregistration.k8s.io',
+  admissionType({
     resource: 'validatingadmissionpolicies',
-    singular: 'validatingadmissionpolicy',
     kind: 'ValidatingAdmissionPolicy',
-    categories: ['api-extensions'],
-    namespaced: false,
-    otherVersions: { v1beta1: { introduced: 28, deprecated: 31, removed: 34 } },
-    validateName: nameIsDnsSubdomain,
-    strategy: policyStrategy(
-      {
-        validate: validatePolicy,
-        prepareForCreate: (policy) => {
-          policy['status'] = {};
-        },
-        prepareForUpdate: (policy, old) => {
-          keepField('status', policy, old);
-        },
-        resetFields: resets(['status']),
+    ...VALIDATING_VERSIONS,
+    strategy: {
+      ...policyStrategy(validatePolicy, access),
+      prepareForCreate: (_context, policy) => {
+        policy['status'] = {};
       },
-      access,
-    ),
+      prepareForUpdate: (_context, policy, old) => {
+        keepField('status', policy, old);
+      },
+      resetFields: resets(['status']),
+    },
     subresources: { status: statusStrategy },
     table: policyTable('validatingadmissionpolicies', 'validations'),
     applyDefaults: defaultPolicy,

@@ -1,21 +1,14 @@
 import { types } from '@annex/cel';
-import {
-  duplicate,
-  type FieldError,
-  FieldPath,
-  invalid,
-  notSupported,
-  Printed,
-  required,
-} from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
+import { type FieldError, FieldPath, invalid, Printed, required } from '../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../../apimachinery/json/values.js';
 import { goJson, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { validateObjectMeta } from '../../../../apimachinery/validation/object-meta.js';
 import { JsonPathError, parseJsonPath } from '../../../../schema/columns/json-path-parser.js';
 import { trimSpace } from '../../../../util/text/trim-space.js';
+import { choiceIfSet, eachErrors, itemErrors, noDuplicates } from '../../shared/checks.js';
 import { validateConditions } from '../shared/conditions.js';
 import { expressionErrors, PolicyCompiler } from '../shared/expressions.js';
 import { validateCommonSpec, validateVariables } from '../shared/policy-spec.js';
@@ -35,7 +28,7 @@ interface Known {
 
 function knownExpressions(spec: JsonObject | undefined): Known {
   const texts = (list: string, key: string): Set<string> =>
-    new Set(objectsOf(spec?.[list]).map((entry) => textOf(entry[key])));
+    new Set(objectsOf(spec?.[list]).map((entry) => textAt(entry, key)));
   return {
     validations: texts('validations', 'expression'),
     messages: texts('validations', 'messageExpression'),
@@ -75,28 +68,24 @@ function validateRules(name: string, spec: JsonObject, path: FieldPath, validati
     const why = 'validations or auditAnnotations must contain at least one item';
     return [required(path.child('validations'), why), required(path.child('auditAnnotations'), why)];
   }
-  const errors = validations.flatMap((validation, i) =>
-    validateValidation(validation, path.child('validations').index(i), validating),
-  );
+  const errors = itemErrors(spec, 'validations', path, (one, at) => validateValidation(one, at, validating));
   const at = path.child('auditAnnotations');
   if (annotations.length > MAX_AUDIT_ANNOTATIONS) {
     const why = `must not have more than ${String(MAX_AUDIT_ANNOTATIONS)} auditAnnotations`;
     errors.push(invalid(at, new Printed(goJson(annotations.map(internalAnnotation))), why));
   }
-  const keys = new Set<string>();
-  annotations.forEach((annotation, i) => {
-    errors.push(...validateAnnotation(name, annotation, at.index(i), validating));
-    const key = textOf(annotation['key']);
-    if (keys.has(key)) errors.push(duplicate(at.index(i).child('key'), key));
-    keys.add(key);
-  });
-  return errors;
+  const again = noDuplicates();
+  const faults = eachErrors(annotations, at, (annotation, path) => [
+    ...validateAnnotation(name, annotation, path, validating),
+    ...again(textAt(annotation, 'key'), path.child('key')),
+  ]);
+  return [...errors, ...faults];
 }
 
 /** Returns an annotation as kube-apiserver prints its internal type. */
 const internalAnnotation = (annotation: JsonObject): JsonObject => ({
-  Key: textOf(annotation['key']),
-  ValueExpression: textOf(annotation['valueExpression']),
+  Key: textAt(annotation, 'key'),
+  ValueExpression: textAt(annotation, 'valueExpression'),
 });
 
 function validateValidation(
@@ -105,7 +94,7 @@ function validateValidation(
   { compiler, params, known }: Validating,
 ): FieldError[] {
   const errors: FieldError[] = [];
-  const expression = textOf(validation['expression']);
+  const expression = textAt(validation, 'expression');
   if (trimSpace(expression) === '') {
     errors.push(required(path.child('expression'), 'expression is not specified'));
   } else {
@@ -117,24 +106,20 @@ function validateValidation(
     );
     errors.push(...expressionErrors(compiled, path.child('expression')));
   }
-  const messageExpression = textOf(validation['messageExpression']);
+  const messageExpression = textAt(validation, 'messageExpression');
   const at = path.child('messageExpression');
   if (trimSpace(messageExpression) !== '') {
     const isKnown = known.messages.has(messageExpression);
     const compiled = compiler.compile(messageExpression, [STRING], { params, authorizer: false }, isKnown);
     errors.push(...expressionErrors(compiled, at));
   } else if (messageExpression !== '') errors.push(invalid(at, messageExpression, 'must be non-empty if specified'));
-  const message = textOf(validation['message']);
+  const message = textAt(validation, 'message');
   if (message !== '' && trimSpace(message) === '') {
     errors.push(invalid(path.child('message'), message, 'must be non-empty if specified'));
   } else if (/[\n\r]/.test(trimSpace(message))) {
     errors.push(invalid(path.child('message'), message, 'must not contain line breaks'));
   }
-  const reason = stringAt(validation, 'reason');
-  if (reason !== undefined && !REASONS.includes(reason)) {
-    errors.push(notSupported(path.child('reason'), reason, REASONS));
-  }
-  return errors;
+  return [...errors, ...choiceIfSet(validation['reason'], path.child('reason'), REASONS)];
 }
 
 function validateAnnotation(
@@ -143,12 +128,12 @@ function validateAnnotation(
   path: FieldPath,
   { compiler, params, known }: Validating,
 ): FieldError[] {
-  const key = textOf(annotation['key']);
+  const key = textAt(annotation, 'key');
   const errors =
     name === ''
       ? [invalid(path.child('key'), key, 'requires metadata.name be non-empty')]
       : qualifiedNameErrors(`${name}/${key}`, path.child('key'));
-  const expression = textOf(annotation['valueExpression']);
+  const expression = textAt(annotation, 'valueExpression');
   const trimmed = trimSpace(expression);
   const at = path.child('valueExpression');
   if (trimmed === '') return [...errors, required(at, 'valueExpression is not specified')];
@@ -164,11 +149,10 @@ function validateAnnotation(
 export function validatePolicyStatus(policy: KubeObject): FieldError[] {
   const status = objectAt(policy, 'status') ?? {};
   const path = FieldPath.of('status');
-  const warnings = path.child('typeChecking', 'expressionWarnings');
   return [
-    ...objectsOf(objectAt(status, 'typeChecking')?.['expressionWarnings']).flatMap((warning, i) => [
-      ...(textOf(warning['warning']) === '' ? [required(warnings.index(i).child('warning'))] : []),
-      ...validateFieldRef(trimSpace(textOf(warning['fieldRef'])), warnings.index(i).child('fieldRef')),
+    ...itemErrors(objectAt(status, 'typeChecking'), 'expressionWarnings', path.child('typeChecking'), (warning, at) => [
+      ...(textAt(warning, 'warning') === '' ? [required(at.child('warning'))] : []),
+      ...validateFieldRef(trimSpace(textAt(warning, 'fieldRef')), at.child('fieldRef')),
     ]),
     ...validateConditions(status['conditions'], path.child('conditions')),
   ];

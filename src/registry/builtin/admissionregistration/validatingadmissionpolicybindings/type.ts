@@ -1,38 +1,26 @@
-import {
-  duplicate,
-  type FieldError,
-  FieldPath,
-  invalid,
-  notSupported,
-  required,
-} from '../../../../apimachinery/meta/field-error.js';
+import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
 import { objectAt } from '../../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
-import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
-import { builtinType } from '../../shared/resource-type.js';
 import type { ResourceType } from '../../../rest/interfaces.js';
+import { choiceIfSet, eachErrors, noDuplicates } from '../../shared/checks.js';
 import { defaultBinding, validateCommonBinding } from '../shared/binding.js';
 import type { ParamAccess } from '../shared/param-access.js';
 import { bindingStrategy } from '../shared/strategy.js';
 import { bindingTable } from '../shared/tables.js';
+import { admissionType, VALIDATING_VERSIONS } from '../shared/type.js';
 
 const ACTIONS = ['Audit', 'Deny', 'Warn'];
 
 function validateActions(actions: readonly string[], path: FieldPath): FieldError[] {
-  const errors: FieldError[] = [];
-  const seen = new Set<string>();
-  actions.forEach((action, i) => {
-    if (!ACTIONS.includes(action)) errors.push(notSupported(path.index(i), action, ACTIONS));
-    if (seen.has(action)) errors.push(duplicate(path.index(i), action));
-    seen.add(action);
-  });
-  if (seen.has('Deny') && seen.has('Warn')) {
+  const again = noDuplicates();
+  const errors = eachErrors(actions, path, (action, at) => [...choiceIfSet(action, at, ACTIONS), ...again(action, at)]);
+  if (actions.includes('Deny') && actions.includes('Warn')) {
     const why =
       'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)';
     errors.push(invalid(path, [...actions], why));
   }
-  if (seen.size === 0) errors.push(required(path, 'at least one validation action is required'));
+  if (actions.length === 0) errors.push(required(path, 'at least one validation action is required'));
   return errors;
 }
 
@@ -45,16 +33,11 @@ const validate = (binding: KubeObject): FieldError[] => [
 ];
 
 export const validatingAdmissionPolicyBindings = (access: ParamAccess): ResourceType =>
-  builtinType({
-    group: 'admissionregistration.k8s.io',
+  admissionType({
     resource: 'validatingadmissionpolicybindings',
-    singular: 'validatingadmissionpolicybinding',
     kind: 'ValidatingAdmissionPolicyBinding',
-    categories: ['api-extensions'],
-    namespaced: false,
-    otherVersions: { v1beta1: { introduced: 28, deprecated: 31, removed: 34 } },
-    validateName: nameIsDnsSubdomain,
-    strategy: bindingStrategy({ validate }, 'ValidatingAdmissionPolicy', access),
+    ...VALIDATING_VERSIONS,
+    strategy: bindingStrategy(validate, 'ValidatingAdmissionPolicy', access),
     table: bindingTable('validatingadmissionpolicybindings'),
     applyDefaults: defaultBinding,
   });

@@ -25,7 +25,7 @@ test('the server sets the requester, and nothing is approved at creation', () =>
     { username: 'evil', groups: ['system:masters'], extra: { x: ['y'] } },
     { conditions: [approved] },
   );
-  signingRequestStrategy.prepareForCreate(context, object);
+  signingRequestStrategy.prepareForCreate?.(context, object);
   expect(object['spec']).toMatchObject({ username: 'jane', uid: 'u', groups: ['devs'], extra: { a: ['1'], b: ['2'] } });
   expect(object['status']).toEqual({});
 });
@@ -63,7 +63,7 @@ describe('creation', () => {
 test('an update changes only metadata', () => {
   const object = request({ signerName: 'other.io/x' }, { certificate: 'YQ==' });
   const old = request({}, { conditions: [approved] });
-  signingRequestStrategy.prepareForUpdate(context, object, old);
+  signingRequestStrategy.prepareForUpdate?.(context, object, old);
   expect(object['spec']).toEqual(old['spec']);
   expect(object['status']).toEqual(old['status']);
 });
@@ -72,7 +72,7 @@ describe('approval', () => {
   const update = (status: Record<string, unknown>, oldStatus: Record<string, unknown> = {}): [KubeObject, string[]] => {
     const object = request({ signerName: 'x.y/z' }, status);
     const old = request({}, oldStatus);
-    signingRequestApprovalStrategy.prepareForUpdate(context, object, old);
+    signingRequestApprovalStrategy.prepareForUpdate?.(context, object, old);
     return [object, signingRequestApprovalStrategy.validateUpdate(context, object, old).map(String)];
   };
 
@@ -112,7 +112,7 @@ describe('status', () => {
   const update = (status: Record<string, unknown>, oldStatus: Record<string, unknown>): string[] => {
     const object = request({}, status);
     const old = request({}, oldStatus);
-    signingRequestStatusStrategy.prepareForUpdate(context, object, old);
+    signingRequestStatusStrategy.prepareForUpdate?.(context, object, old);
     return signingRequestStatusStrategy.validateUpdate(context, object, old).map(String);
   };
 

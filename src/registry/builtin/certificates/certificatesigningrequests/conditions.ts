@@ -1,4 +1,4 @@
-import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../../apimachinery/json/values.js';
 import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
@@ -7,20 +7,19 @@ export const APPROVED = 'Approved';
 export const DENIED = 'Denied';
 export const FAILED = 'Failed';
 
-export const conditionType = (condition: JsonObject): string => stringAt(condition, 'type') ?? '';
+export const conditionType = (condition: JsonObject): string => textAt(condition, 'type');
 
 export const hasCondition = (request: KubeObject | undefined, type: string): boolean =>
   conditionsOf(request).some((condition) => conditionType(condition) === type);
 
 /** Returns the issued certificate as base64, or '' if there is none. */
-export const certificateOf = (request: KubeObject): string =>
-  stringAt(objectAt(request, 'status'), 'certificate') ?? '';
+export const certificateOf = (request: KubeObject): string => textAt(objectAt(request, 'status'), 'certificate');
 
-export const signerNameOf = (request: KubeObject): string => stringAt(objectAt(request, 'spec'), 'signerName') ?? '';
+export const signerNameOf = (request: KubeObject): string => textAt(objectAt(request, 'spec'), 'signerName');
 
 /** Returns the PEM text of the certificate request. */
 export const requestPem = (request: KubeObject): string =>
-  Buffer.from(stringAt(objectAt(request, 'spec'), 'request') ?? '', 'base64').toString('latin1');
+  Buffer.from(textAt(objectAt(request, 'spec'), 'request'), 'base64').toString('latin1');
 
 export function usagesOf(request: KubeObject): string[] {
   return stringsOf(objectAt(request, 'spec')?.['usages']);

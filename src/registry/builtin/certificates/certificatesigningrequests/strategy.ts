@@ -1,5 +1,5 @@
 import { userInfoJson } from '../../../../authentication/user/user-info.js';
-import { isObject, type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { isObject, type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { RequestContext } from '../../../../request/context.js';
 import type { Strategy } from '../../../rest/interfaces.js';
@@ -18,7 +18,7 @@ function nameRequester({ user }: RequestContext, object: KubeObject): void {
   };
 }
 
-const missing = (condition: JsonObject, field: string): boolean => (stringAt(condition, field) ?? '') === '';
+const missing = (condition: JsonObject, field: string): boolean => textAt(condition, field) === '';
 
 /** Sets the missing times of conditions. A condition whose status is unchanged keeps its transition time. */
 function stampConditions({ receivedAt }: RequestContext, object: KubeObject, old: KubeObject): void {

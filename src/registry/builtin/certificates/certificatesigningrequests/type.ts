@@ -1,12 +1,36 @@
-import { objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { humanDuration } from '../../../../util/text/human-duration.js';
 import { builtinType } from '../../shared/resource-type.js';
+import { Age, tableOf } from '../../shared/table.js';
+import { APPROVED, certificateOf, DENIED, FAILED, hasCondition, signerNameOf } from './conditions.js';
 import { signingRequestApprovalStrategy, signingRequestStatusStrategy, signingRequestStrategy } from './strategy.js';
-import { signingRequestTable } from './table.js';
+
+const NONE = '<none>';
+
+function state(request: KubeObject): string {
+  const decision = hasCondition(request, DENIED) ? 'Denied' : hasCondition(request, APPROVED) ? 'Approved' : 'Pending';
+  const failed = hasCondition(request, FAILED) ? ',Failed' : '';
+  return `${decision}${failed}${certificateOf(request) === '' ? '' : ',Issued'}`;
+}
+
+function duration(request: KubeObject): string {
+  const seconds = objectAt(request, 'spec')?.['expirationSeconds'];
+  return typeof seconds === 'number' ? humanDuration(seconds * 1000) : NONE;
+}
+
+const signingRequestTable = tableOf('apis/certificates.k8s.io/v1/certificatesigningrequests', (request) => [
+  request.metadata.name ?? '',
+  Age.of(request),
+  signerNameOf(request) || NONE,
+  textAt(objectAt(request, 'spec'), 'username'),
+  duration(request),
+  state(request),
+]);
 
 export const certificateSigningRequests = builtinType({
   group: 'certificates.k8s.io',
   resource: 'certificatesigningrequests',
-  singular: 'certificatesigningrequest',
   kind: 'CertificateSigningRequest',
   shortNames: ['csr'],
   namespaced: false,
@@ -15,5 +39,5 @@ export const certificateSigningRequests = builtinType({
   subresources: { approval: signingRequestApprovalStrategy, status: signingRequestStatusStrategy },
   table: signingRequestTable,
   selectableFields: ['spec.signerName'],
-  fields: (request) => ({ 'spec.signerName': stringAt(objectAt(request, 'spec'), 'signerName') ?? '' }),
+  fields: (request) => ({ 'spec.signerName': textAt(objectAt(request, 'spec'), 'signerName') }),
 });

@@ -6,10 +6,9 @@ import {
   FieldPath,
   forbidden,
   invalid,
-  notSupported,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { deepEqual, type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
 import { compareUtf8, type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
 import { internalDiff } from '../../../../apimachinery/scheme/internal-diff.js';
 import {
@@ -18,6 +17,7 @@ import {
   parseCertificateRequest,
 } from '../../../../pki/certificate-request.js';
 import { nextPemBlock } from '../../../../pki/pem.js';
+import { choice, choiceIfSet, eachErrors, noDuplicates } from '../../shared/checks.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 import { validateSignerName } from '../signer-name.js';
 import {
@@ -112,14 +112,10 @@ function usageErrors(object: KubeObject, tolerance: Tolerance): FieldError[] {
   const path = SPEC.child('usages');
   const usages = usagesOf(object);
   if (usages.length === 0) return [required(path)];
-  const errors: FieldError[] = [];
-  usages.forEach((usage, i) => {
-    if (!tolerance.unknownUsages && !USAGES.includes(usage)) errors.push(notSupported(path.index(i), usage, USAGES));
-  });
-  usages.forEach((usage, i) => {
-    if (!tolerance.duplicateUsages && usages.indexOf(usage) < i) errors.push(duplicate(path.index(i), usage));
-  });
-  return errors;
+  return [
+    ...(tolerance.unknownUsages ? [] : eachErrors(usages, path, (usage, at) => choiceIfSet(usage, at, USAGES))),
+    ...(tolerance.duplicateUsages ? [] : eachErrors(usages, path, noDuplicates())),
+  ];
 }
 
 /** Returns what is wrong with an issued certificate (base64 of PEM), or undefined if it is valid. */
@@ -151,9 +147,7 @@ function conditionErrors(object: KubeObject, tolerance: Tolerance): FieldError[]
     const type = conditionType(condition);
     if (!tolerance.emptyConditions && type === '') errors.push(required(path.child('type')));
     const allowed = [APPROVED, DENIED, FAILED].includes(type) ? ['True'] : STATUSES;
-    const status = stringAt(condition, 'status') ?? '';
-    if (status === '') errors.push(required(path.child('status')));
-    else if (!allowed.includes(status)) errors.push(notSupported(path.child('status'), status, allowed));
+    errors.push(...choice(textAt(condition, 'status'), path.child('status'), allowed));
     const other = type === APPROVED ? DENIED : type === DENIED ? APPROVED : undefined;
     if (!tolerance.both && other !== undefined && seen.has(other)) {
       errors.push(invalid(CONDITIONS, type, 'Approved and Denied conditions are mutually exclusive'));

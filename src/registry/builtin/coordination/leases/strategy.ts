@@ -1,16 +1,11 @@
-import {
-  type FieldError,
-  FieldPath,
-  forbidden,
-  invalid,
-  notSupported,
-} from '../../../../apimachinery/meta/field-error.js';
+import { type FieldError, FieldPath, forbidden, invalid } from '../../../../apimachinery/meta/field-error.js';
 import { objectAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../apimachinery/validation/object-meta.js';
 import type { Strategy } from '../../../rest/interfaces.js';
+import { choiceIfSet, notNegative } from '../../shared/checks.js';
 
 const SPEC = FieldPath.of('spec');
 const STRATEGIES = ['OldestEmulationVersion'];
@@ -30,7 +25,7 @@ function dropCoordinated(object: KubeObject, old: KubeObject | undefined): void 
 function strategyErrors(strategy: string): FieldError[] {
   const path = SPEC.child('strategy').child('strategy');
   if (strategy.includes('/')) return qualifiedNameErrors(strategy, path);
-  return STRATEGIES.includes(strategy) ? [] : [notSupported(path, strategy, STRATEGIES)];
+  return choiceIfSet(strategy, path, STRATEGIES);
 }
 
 function specErrors(object: KubeObject): FieldError[] {
@@ -41,9 +36,7 @@ function specErrors(object: KubeObject): FieldError[] {
   if (typeof leaseDurationSeconds === 'number' && leaseDurationSeconds <= 0) {
     errors.push(invalid(SPEC.child('leaseDurationSeconds'), leaseDurationSeconds, 'must be greater than 0'));
   }
-  if (typeof leaseTransitions === 'number' && leaseTransitions < 0) {
-    errors.push(invalid(SPEC.child('leaseTransitions'), leaseTransitions, 'must be greater than or equal to 0'));
-  }
+  errors.push(...notNegative(leaseTransitions, SPEC.child('leaseTransitions')));
   if (typeof strategy === 'string') errors.push(...strategyErrors(strategy));
   const wantsHolder = typeof preferredHolder === 'string' && preferredHolder !== '';
   if (wantsHolder && (strategy === undefined || strategy === '')) {

@@ -1,12 +1,18 @@
+import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
+import { Age, tableOf } from '../../shared/table.js';
 import { leaseStrategy } from './strategy.js';
-import { leaseTable } from './table.js';
+
+const leaseTable = tableOf('apis/coordination.k8s.io/v1/leases', (object) => [
+  object.metadata.name ?? '',
+  textAt(objectAt(object, 'spec'), 'holderIdentity'),
+  Age.of(object),
+]);
 
 export const leases = builtinType({
   group: 'coordination.k8s.io',
   resource: 'leases',
-  singular: 'lease',
   kind: 'Lease',
   namespaced: true,
   validateName: nameIsDnsSubdomain,

@@ -2,10 +2,10 @@ import { type FieldError, FieldPath, forbidden, invalid, tooLong } from '../../.
 import { deepEqual, isObject, type JsonObject, type JsonValue } from '../../../../apimachinery/json/json.js';
 import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
-import { isConfigMapKey, nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import { configMapKeyErrors } from '../../../../apimachinery/validation/name-errors.js';
+import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../../rest/interfaces.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
-import { noop } from '../../shared/resource-type.js';
 
 /** The maximum total size of the values in a ConfigMap or Secret, in bytes. */
 export const MAX_DATA_SIZE = 1024 * 1024;
@@ -32,12 +32,12 @@ function validate(object: KubeObject): FieldError[] {
   let size = 0;
   for (const [key, value] of entriesOf(object, 'data')) {
     const path = FieldPath.of('data').key(key);
-    errors.push(...isConfigMapKey(key).map((text) => invalid(path, key, text)));
+    errors.push(...configMapKeyErrors(key, path));
     if (binary.has(key)) errors.push(invalid(path, key, 'duplicate of key present in binaryData'));
     size += Buffer.byteLength(value);
   }
   for (const [key, value] of binary) {
-    errors.push(...isConfigMapKey(key).map((text) => invalid(FieldPath.of('binaryData').key(key), key, text)));
+    errors.push(...configMapKeyErrors(key, FieldPath.of('binaryData').key(key)));
     size += decodedLength(value);
   }
   if (size > MAX_DATA_SIZE) errors.push(tooLong('[]', MAX_DATA_SIZE));
@@ -67,8 +67,6 @@ export function immutableErrors(
 export const configMapStrategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
-  prepareForCreate: noop,
-  prepareForUpdate: noop,
   validateCreate: (_context, object) => validate(object),
   validateUpdate: (_context, object, old) => [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),

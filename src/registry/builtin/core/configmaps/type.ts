@@ -1,12 +1,17 @@
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
-import { configMapStrategy } from './strategy.js';
-import { configMapTable } from './table.js';
+import { Age, tableOf } from '../../shared/table.js';
+import { configMapStrategy, entriesOf } from './strategy.js';
+
+const configMapTable = tableOf('api/v1/configmaps', (object) => [
+  object.metadata.name ?? '',
+  entriesOf(object, 'data').length + entriesOf(object, 'binaryData').length,
+  Age.of(object),
+]);
 
 export const configMaps = builtinType({
   group: '',
   resource: 'configmaps',
-  singular: 'configmap',
   kind: 'ConfigMap',
   shortNames: ['cm'],
   namespaced: true,

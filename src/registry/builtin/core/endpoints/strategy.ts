@@ -1,29 +1,33 @@
 import { isIP } from 'node:net';
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
+import { deepEqual, type JsonObject, textAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { labelErrors, subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../../rest/interfaces.js';
-import { appProtocolErrors, choice, ipErrors, portNumberErrors, PROTOCOLS } from '../../shared/checks.js';
+import {
+  appProtocolErrors,
+  choice,
+  eachErrors,
+  ipErrors,
+  itemErrors,
+  portNumberErrors,
+  PROTOCOLS,
+} from '../../shared/checks.js';
 import { numberOf, setDefault } from '../../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
-import { noop } from '../../shared/resource-type.js';
 
 function endpointErrors(address: JsonObject, path: FieldPath): FieldError[] {
-  const ip = textOf(address['ip']);
-  const errors = ipErrors(ip, path.child('ip'));
-  const hostname = textOf(address['hostname']);
-  if (hostname !== '') {
-    errors.push(...labelErrors(hostname, path.child('hostname')));
-  }
+  const ip = textAt(address, 'ip');
+  const hostname = textAt(address, 'hostname');
   const node = address['nodeName'];
-  if (typeof node === 'string') {
-    errors.push(...subdomainErrors(node, path.child('nodeName')));
-  }
-  errors.push(...nonSpecialErrors(ip, path.child('ip')));
-  return errors;
+  return [
+    ...ipErrors(ip, path.child('ip')),
+    ...(hostname === '' ? [] : labelErrors(hostname, path.child('hostname'))),
+    ...(typeof node === 'string' ? subdomainErrors(node, path.child('nodeName')) : []),
+    ...nonSpecialErrors(ip, path.child('ip')),
+  ];
 }
 
 /** Rejects addresses that no service may forward to. */
@@ -43,38 +47,32 @@ function nonSpecialErrors(ip: string, path: FieldPath): FieldError[] {
 
 function portErrors(port: JsonObject, needsName: boolean, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
-  const name = textOf(port['name']);
+  const name = textAt(port, 'name');
   if (name === '' && needsName) errors.push(required(path.child('name')));
   if (name !== '') errors.push(...labelErrors(name, path.child('name')));
   return [
     ...errors,
     ...portNumberErrors(numberOf(port['port']), path.child('port')),
-    ...choice(textOf(port['protocol']), path.child('protocol'), PROTOCOLS),
+    ...choice(textAt(port, 'protocol'), path.child('protocol'), PROTOCOLS),
     ...appProtocolErrors(port, path),
   ];
 }
 
-function subsetErrors(object: KubeObject): FieldError[] {
-  const errors: FieldError[] = [];
-  objectsOf(object['subsets']).forEach((subset, i) => {
-    const path = FieldPath.of('subsets').index(i);
-    const ready = objectsOf(subset['addresses']);
-    const others = objectsOf(subset['notReadyAddresses']);
-    if (ready.length + others.length === 0) {
-      errors.push(required(path, 'must specify `addresses` or `notReadyAddresses`'));
-    }
-    ready.forEach((address, j) => errors.push(...endpointErrors(address, path.child('addresses').index(j))));
-    others.forEach((address, j) => errors.push(...endpointErrors(address, path.child('notReadyAddresses').index(j))));
-    const ports = objectsOf(subset['ports']);
-    ports.forEach((port, j) => errors.push(...portErrors(port, ports.length > 1, path.child('ports').index(j))));
-  });
-  return errors;
+function subsetErrors(subset: JsonObject, path: FieldPath): FieldError[] {
+  const isEmpty = objectsOf(subset['addresses']).length + objectsOf(subset['notReadyAddresses']).length === 0;
+  const needsNames = objectsOf(subset['ports']).length > 1;
+  return [
+    ...(isEmpty ? [required(path, 'must specify `addresses` or `notReadyAddresses`')] : []),
+    ...itemErrors(subset, 'addresses', path, endpointErrors),
+    ...itemErrors(subset, 'notReadyAddresses', path, endpointErrors),
+    ...itemErrors(subset, 'ports', path, (port, at) => portErrors(port, needsNames, at)),
+  ];
 }
 
 function validate(object: KubeObject, old: KubeObject | undefined): FieldError[] {
   const errors = validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain);
   if (old !== undefined && deepEqual(object['subsets'] ?? [], old['subsets'] ?? [])) return errors;
-  return [...errors, ...subsetErrors(object)];
+  return [...errors, ...eachErrors(objectsOf(object['subsets']), FieldPath.of('subsets'), subsetErrors)];
 }
 
 export function applyEndpointsDefaults(object: KubeObject): void {
@@ -86,8 +84,6 @@ export function applyEndpointsDefaults(object: KubeObject): void {
 export const endpointsStrategy: Strategy = {
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: true,
-  prepareForCreate: noop,
-  prepareForUpdate: noop,
   validateCreate: (_context, object) => validate(object, undefined),
   validateUpdate: (_context, object, old) => [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),

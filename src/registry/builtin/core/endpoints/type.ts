@@ -1,12 +1,40 @@
+import { textAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import { numberOf } from '../../shared/fields.js';
 import { builtinType } from '../../shared/resource-type.js';
+import { Age, tableOf } from '../../shared/table.js';
 import { applyEndpointsDefaults, endpointsStrategy } from './strategy.js';
-import { endpointsTable } from './table.js';
+
+const SHOWN = 3;
+
+const withPort = (ip: string, port: number): string =>
+  ip.includes(':') ? `[${ip}]:${String(port)}` : `${ip}:${String(port)}`;
+
+function addresses(object: KubeObject): string {
+  const subsets = objectsOf(object['subsets']);
+  if (subsets.length === 0) return '<none>';
+  const all: string[] = [];
+  for (const subset of subsets) {
+    const ips = objectsOf(subset['addresses']).map((address) => textAt(address, 'ip'));
+    const ports = objectsOf(subset['ports']);
+    if (ports.length === 0) all.push(...ips);
+    for (const port of ports) all.push(...ips.map((ip) => withPort(ip, numberOf(port['port']))));
+  }
+  const shown = all.slice(0, SHOWN).join(',');
+  return all.length > SHOWN ? `${shown} + ${String(all.length - SHOWN)} more...` : shown;
+}
+
+const endpointsTable = tableOf('api/v1/endpoints', (object) => [
+  object.metadata.name ?? '',
+  addresses(object),
+  Age.of(object),
+]);
 
 export const endpoints = builtinType({
   group: '',
   resource: 'endpoints',
-  singular: 'endpoints',
   kind: 'Endpoints',
   shortNames: ['ep'],
   namespaced: true,

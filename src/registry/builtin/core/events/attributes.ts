@@ -1,4 +1,4 @@
-import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 
 const INVOLVED = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'] as const;
 
@@ -22,17 +22,17 @@ export const EVENTS_V1_FIELDS: readonly string[] = [
 /** Returns the values of all these fields from a stored event: one watch cache serves the selectors of both versions. */
 export function eventFields(event: JsonObject): Record<string, string> {
   const involved = objectAt(event, 'involvedObject');
-  const reporting = stringAt(event, 'reportingComponent') ?? '';
-  const component = stringAt(objectAt(event, 'source'), 'component') ?? '';
+  const reporting = textAt(event, 'reportingComponent');
+  const component = textAt(objectAt(event, 'source'), 'component');
   const fields: Record<string, string> = {
-    reason: stringAt(event, 'reason') ?? '',
+    reason: textAt(event, 'reason'),
     reportingComponent: reporting,
     reportingController: reporting,
     source: component === '' ? reporting : component,
-    type: stringAt(event, 'type') ?? '',
+    type: textAt(event, 'type'),
   };
   for (const name of INVOLVED) {
-    const value = stringAt(involved, name) ?? '';
+    const value = textAt(involved, name);
     fields[`involvedObject.${name}`] = value;
     fields[`regarding.${name}`] = value;
   }

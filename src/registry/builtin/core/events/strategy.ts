@@ -1,7 +1,6 @@
 import type { GroupVersion, KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { RequestContext } from '../../../../request/context.js';
 import type { Strategy } from '../../../rest/interfaces.js';
-import { noop } from '../../shared/resource-type.js';
 import { validateEventCreate, validateEventUpdate } from './validation.js';
 
 const requestVersion = (context: RequestContext): GroupVersion => ({
@@ -13,8 +12,6 @@ const requestVersion = (context: RequestContext): GroupVersion => ({
 export const eventStrategy = (toStored: (event: KubeObject) => KubeObject = (event) => event): Strategy => ({
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: true,
-  prepareForCreate: noop,
-  prepareForUpdate: noop,
   validateCreate: (context, event) => validateEventCreate(toStored(event), requestVersion(context)),
   validateUpdate: (context, event, old) => validateEventUpdate(toStored(event), toStored(old), requestVersion(context)),
 });

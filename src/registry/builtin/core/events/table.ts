@@ -1,18 +1,18 @@
-import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { TableConvertor } from '../../../rest/interfaces.js';
 import { Age, type Cell, tableOf } from '../../shared/table.js';
 
 function source(event: KubeObject): string {
   const given = objectAt(event, 'source');
-  const component = stringAt(given, 'component') ?? stringAt(event, 'reportingComponent') ?? '';
-  const instance = stringAt(given, 'host') ?? stringAt(event, 'reportingInstance') ?? '';
+  const component = stringAt(given, 'component') ?? textAt(event, 'reportingComponent');
+  const instance = stringAt(given, 'host') ?? textAt(event, 'reportingInstance');
   return instance === '' ? component : `${component}, ${instance}`;
 }
 
 function target(involved: JsonObject | undefined): string {
-  const kind = (stringAt(involved, 'kind') ?? '').toLowerCase();
-  const name = stringAt(involved, 'name') ?? '';
+  const kind = textAt(involved, 'kind').toLowerCase();
+  const name = textAt(involved, 'name');
   return name === '' ? kind : `${kind}/${name}`;
 }
 
@@ -25,12 +25,12 @@ function row(event: KubeObject): Cell[] {
   const count = series === undefined ? event['count'] : series['count'];
   return [
     series === undefined ? seen : Age.at(series['lastObservedTime']),
-    stringAt(event, 'type') ?? '',
-    stringAt(event, 'reason') ?? '',
+    textAt(event, 'type'),
+    textAt(event, 'reason'),
     target(involved),
-    stringAt(involved, 'fieldPath') ?? '',
+    textAt(involved, 'fieldPath'),
     source(event),
-    (stringAt(event, 'message') ?? '').trim(),
+    textAt(event, 'message').trim(),
     first,
     typeof count === 'number' && (count !== 0 || series !== undefined) ? count : series === undefined ? 1 : 0,
     event.metadata.name ?? '',

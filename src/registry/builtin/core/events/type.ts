@@ -8,7 +8,6 @@ import { eventTable } from './table.js';
 export const events = builtinType({
   group: '',
   resource: 'events',
-  singular: 'event',
   kind: 'Event',
   shortNames: ['ev'],
   namespaced: true,

@@ -5,7 +5,7 @@ import {
   type JsonObject,
   type JsonValue,
   objectAt,
-  stringAt,
+  textAt,
 } from '../../../../apimachinery/json/json.js';
 import { goJson, type GroupVersion, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { qualifiedNameErrors, subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
@@ -18,7 +18,7 @@ const ACTION_LIMIT = 128;
 const REASON_LIMIT = 128;
 const NOTE_LIMIT = 1024;
 
-const text = (object: KubeObject, field: string): string => stringAt(object, field) ?? '';
+const text = (object: KubeObject, field: string): string => textAt(object, field);
 
 const isSet = (value: JsonValue | undefined): boolean => value !== undefined && value !== null && value !== '';
 
@@ -47,7 +47,7 @@ function boundedText(
 function legacyErrors(event: KubeObject, version: GroupVersion): FieldError[] {
   const errors: FieldError[] = [];
   const namespace = event.metadata.namespace ?? '';
-  const involved = stringAt(objectAt(event, 'involvedObject'), 'namespace') ?? '';
+  const involved = textAt(objectAt(event, 'involvedObject'), 'namespace');
   if (!isSet(event['eventTime'])) {
     const matches = involved === '' ? namespace === '' || namespace === 'default' : namespace === involved;
     if (!matches) errors.push(mismatch(involved));

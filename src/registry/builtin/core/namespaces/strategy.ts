@@ -1,5 +1,5 @@
 import { type FieldError, FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
-import { isObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { isObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../../apimachinery/json/values.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
@@ -46,7 +46,7 @@ function setNameLabel(object: KubeObject): void {
 export function applyNamespaceDefaults(object: KubeObject): void {
   setNameLabel(object);
   const status = objectAt(object, 'status') ?? {};
-  if ((stringAt(status, 'phase') ?? '') === '') object['status'] = { ...status, phase: 'Active' };
+  if (textAt(status, 'phase') === '') object['status'] = { ...status, phase: 'Active' };
 }
 
 export const namespaceStrategy: Strategy = {
@@ -74,7 +74,7 @@ export const namespaceStrategy: Strategy = {
 };
 
 function statusErrors(object: KubeObject): FieldError[] {
-  const phase = stringAt(objectAt(object, 'status'), 'phase') ?? '';
+  const phase = textAt(objectAt(object, 'status'), 'phase');
   const path = FieldPath.of('status', 'Phase');
   if (hasDeletionTimestamp(object)) {
     if (phase === 'Terminating') return [];

@@ -1,6 +1,7 @@
-import { objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
+import { Age, tableOf } from '../../shared/table.js';
 import {
   applyNamespaceDefaults,
   namespaceDeletion,
@@ -8,12 +9,16 @@ import {
   namespaceStatusStrategy,
   namespaceStrategy,
 } from './strategy.js';
-import { namespaceTable } from './table.js';
+
+const namespaceTable = tableOf('api/v1/namespaces', (object) => [
+  object.metadata.name ?? '',
+  textAt(objectAt(object, 'status'), 'phase'),
+  Age.of(object),
+]);
 
 export const namespaces = builtinType({
   group: '',
   resource: 'namespaces',
-  singular: 'namespace',
   kind: 'Namespace',
   shortNames: ['ns'],
   namespaced: false,
@@ -28,7 +33,7 @@ export const namespaces = builtinType({
   verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
   selectableFields: ['status.phase'],
   fields: (object) => ({
-    'status.phase': stringAt(objectAt(object, 'status'), 'phase') ?? '',
-    name: stringAt(objectAt(object, 'metadata'), 'name') ?? '',
+    'status.phase': textAt(objectAt(object, 'status'), 'phase'),
+    name: textAt(objectAt(object, 'metadata'), 'name'),
   }),
 });

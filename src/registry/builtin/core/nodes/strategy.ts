@@ -7,14 +7,25 @@ import {
   invalid,
   Printed,
 } from '../../../../apimachinery/meta/field-error.js';
-import { deepCopy, deepEqual, isObject, type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import {
+  deepCopy,
+  deepEqual,
+  isObject,
+  type JsonObject,
+  objectAt,
+  textAt,
+} from '../../../../apimachinery/json/json.js';
+import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { goJson, type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
 import { cidrErrors, cidrWarnings } from '../../../../apimachinery/validation/addresses.js';
-import { labelValueErrors, qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
+import {
+  labelValueErrors,
+  qualifiedNameErrors,
+  toFieldErrors,
+} from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../../rest/interfaces.js';
-import { choice } from '../../shared/checks.js';
+import { choice, eachErrors } from '../../shared/checks.js';
 import { emptyListIsNull, keepField } from '../../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 import { TAINT_EFFECTS } from '../../shared/node-selector.js';
@@ -29,7 +40,7 @@ function taintErrors(object: KubeObject): FieldError[] {
   objectsOf(objectAt(object, 'spec')?.['taints']).forEach((taint, i) => {
     // Kubernetes reads the taints in spec, but reports this path.
     const path = FieldPath.of('metadata', 'taints').index(i);
-    const [key, value, effect] = [textOf(taint['key']), textOf(taint['value']), textOf(taint['effect'])];
+    const [key, value, effect] = [textAt(taint, 'key'), textAt(taint, 'value'), textAt(taint, 'effect')];
     errors.push(...qualifiedNameErrors(key, path.child('key')));
     errors.push(...labelValueErrors(value, path.child('value')));
     errors.push(...choice(effect, path.child('effect'), TAINT_EFFECTS));
@@ -58,7 +69,7 @@ const validate = (object: KubeObject): FieldError[] => [
 
 /** Synchronizes podCIDR and podCIDRs. If they differ, podCIDR wins. */
 function syncPodCidrs(spec: JsonObject): void {
-  const single = textOf(spec['podCIDR']);
+  const single = textAt(spec, 'podCIDR');
   const [first = ''] = stringsOf(spec['podCIDRs']);
   if (single !== '' && single !== first) spec['podCIDRs'] = [single];
   else if (single === '' && first !== '') spec['podCIDR'] = first;
@@ -68,10 +79,9 @@ function syncPodCidrs(spec: JsonObject): void {
 function podCidrErrors(object: KubeObject): FieldError[] {
   const cidrs = podCidrs(object);
   const path = SPEC.child('podCIDRs');
-  const problems = cidrs.map(cidrErrors);
-  const errors = problems.flatMap((texts, i) => texts.map((text) => invalid(path.index(i), cidrs[i], text)));
+  const errors = eachErrors(cidrs, path, toFieldErrors(cidrErrors));
   if (cidrs.length < 2) return errors;
-  const bad = problems.findIndex((texts) => texts.length > 0);
+  const bad = cidrs.findIndex((cidr) => cidrErrors(cidr).length > 0);
   if (bad >= 0) {
     const why = `invalid CIDR[${String(bad)}]: <nil> (invalid CIDR address: ${cidrs[bad] ?? ''})`;
     errors.push(internalError(path, `invalid PodCIDRs. failed to check with dual stack with error:${why}`));
@@ -139,7 +149,7 @@ function dropConfig(object: KubeObject): void {
 }
 
 function warnings(object: KubeObject): string[] {
-  const id = textOf(objectAt(object, 'spec')?.['externalID']);
+  const id = textAt(objectAt(object, 'spec'), 'externalID');
   return [
     ...(id === '' ? [] : ['spec.externalID: this field is deprecated, and is unused by Kubernetes']),
     ...podCidrs(object).flatMap((cidr, i) => cidrWarnings(SPEC.child('podCIDRs').index(i).toString(), cidr)),
@@ -175,12 +185,12 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   if (oldCidrs.length > 0 && !deepEqual(podCidrs(object), oldCidrs)) {
     errors.push(forbidden(SPEC.child('podCIDRs'), 'node updates may not change podCIDR except from "" to valid'));
   }
-  const oldProvider = textOf(before['providerID']);
-  if (oldProvider !== '' && oldProvider !== textOf(spec['providerID'])) {
+  const oldProvider = textAt(before, 'providerID');
+  if (oldProvider !== '' && oldProvider !== textAt(spec, 'providerID')) {
     errors.push(forbidden(SPEC.child('providerID'), 'node updates may not change providerID except from "" to valid'));
   }
   errors.push(...taintErrors(object));
-  if (textOf(spec['externalID']) !== textOf(before['externalID'])) {
+  if (textAt(spec, 'externalID') !== textAt(before, 'externalID')) {
     errors.push(forbidden(SPEC.child('externalID'), 'may not be updated'));
   }
   return errors;

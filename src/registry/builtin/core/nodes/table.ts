@@ -1,6 +1,6 @@
 import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
-import { objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
+import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../../apimachinery/json/values.js';
 import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { Age, tableOf } from '../../shared/table.js';
 
@@ -26,19 +26,19 @@ function roles(node: KubeObject): string {
 
 function address(node: KubeObject, type: string): string {
   const found = objectsOf(objectAt(node, 'status')?.['addresses']).find((entry) => entry['type'] === type);
-  return found === undefined ? NONE : textOf(found['address']);
+  return found === undefined ? NONE : textAt(found, 'address');
 }
 
 export const nodeTable = tableOf('api/v1/nodes', (node) => {
   const info = objectAt(objectAt(node, 'status'), 'nodeInfo');
-  const known = (field: string): string => textOf(info?.[field]) || '<unknown>';
-  const architecture = textOf(info?.['architecture']);
+  const known = (field: string): string => textAt(info, field) || '<unknown>';
+  const architecture = textAt(info, 'architecture');
   return [
     node.metadata.name ?? '',
     status(node),
     roles(node),
     Age.of(node),
-    textOf(info?.['kubeletVersion']),
+    textAt(info, 'kubeletVersion'),
     address(node, 'InternalIP'),
     address(node, 'ExternalIP'),
     known('osImage'),

@@ -7,7 +7,6 @@ import { nodeTable } from './table.js';
 export const nodes = builtinType({
   group: '',
   resource: 'nodes',
-  singular: 'node',
   kind: 'Node',
   shortNames: ['no'],
   namespaced: false,

@@ -1,6 +1,5 @@
 import { type FieldError, FieldPath, notSupported } from '../../../../apimachinery/meta/field-error.js';
-import { objectAt } from '../../../../apimachinery/json/json.js';
-import { textOf } from '../../../../apimachinery/json/values.js';
+import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { basicQuantityErrors, isNative, quantityErrors, quantityOf } from '../../shared/resources.js';
@@ -33,7 +32,7 @@ export function claimStatusErrors(claim: KubeObject): FieldError[] {
     ...Object.keys(resizes).flatMap((name) => [
       ...keyErrors(name, resizesAt),
       // kube-apiserver reports the resource as the bad value, where it means the resize status.
-      ...(RESIZES.includes(textOf(resizes[name])) ? [] : [notSupported(resizesAt, name, RESIZES)]),
+      ...(RESIZES.includes(textAt(resizes, name)) ? [] : [notSupported(resizesAt, name, RESIZES)]),
     ]),
     ...Object.keys(allocated).flatMap((name) => {
       const errors = keyErrors(name, allocatedAt);

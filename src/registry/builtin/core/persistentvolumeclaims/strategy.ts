@@ -1,6 +1,5 @@
 import { type FieldError, FieldPath, forbidden } from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, isObject, type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { textOf } from '../../../../apimachinery/json/values.js';
+import { deepEqual, isObject, type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { internalDiff } from '../../../../apimachinery/scheme/internal-diff.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
@@ -41,9 +40,9 @@ function sameClass(object: KubeObject, old: KubeObject): 'moved' | 'new' | undef
 function fixedParts(object: KubeObject, old: KubeObject): readonly [before: JsonObject, after: JsonObject] {
   const before = { ...objectAt(old, 'spec') };
   const after = { ...objectAt(object, 'spec') };
-  if (textOf(before['volumeName']) === '') before['volumeName'] = after['volumeName'];
+  if (textAt(before, 'volumeName') === '') before['volumeName'] = after['volumeName'];
   if (sameClass(object, old) !== undefined) delete after['storageClassName'];
-  if (textOf(objectAt(old, 'status')?.['phase']) !== 'Bound') return [before, after];
+  if (textAt(objectAt(old, 'status'), 'phase') !== 'Bound') return [before, after];
   const requests = requestsOf(after);
   if (requests !== undefined) {
     const storage = requestsOf(before)?.['storage'];
@@ -106,7 +105,7 @@ export function applyClaimDefaults(object: KubeObject): void {
 }
 
 const isVolumeOrSnapshot = (source: JsonObject): boolean => {
-  const [group, kind] = [textOf(source['apiGroup']), textOf(source['kind'])];
+  const [group, kind] = [textAt(source, 'apiGroup'), textAt(source, 'kind')];
   return (
     (group === '' && kind === 'PersistentVolumeClaim') ||
     (group === 'snapshot.storage.k8s.io' && kind === 'VolumeSnapshot')
@@ -119,7 +118,7 @@ function normalizeSources(object: KubeObject, old: KubeObject | undefined): void
   if (spec === undefined) return;
   const before = objectAt(old, 'spec') ?? {};
   // Sources in other namespaces are a feature that is off by default in Kubernetes.
-  const foreign = textOf(objectAt(spec, 'dataSourceRef')?.['namespace']) !== '';
+  const foreign = textAt(objectAt(spec, 'dataSourceRef'), 'namespace') !== '';
   if (foreign && before['dataSourceRef'] === undefined) delete spec['dataSourceRef'];
   const { dataSource, dataSourceRef } = spec;
   const kept = before['dataSource'] !== undefined || before['dataSourceRef'] !== undefined;
@@ -128,7 +127,7 @@ function normalizeSources(object: KubeObject, old: KubeObject | undefined): void
     return;
   }
   if (isObject(dataSource) && dataSourceRef === undefined) spec['dataSourceRef'] = { ...dataSource };
-  else if (isObject(dataSourceRef) && dataSource === undefined && textOf(dataSourceRef['namespace']) === '') {
+  else if (isObject(dataSourceRef) && dataSource === undefined && textAt(dataSourceRef, 'namespace') === '') {
     spec['dataSource'] = { ...dataSourceRef };
   }
 }

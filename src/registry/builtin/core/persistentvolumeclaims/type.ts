@@ -1,12 +1,32 @@
+import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { hasDeletionTimestamp } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
+import { Age, tableOf } from '../../shared/table.js';
+import { CLASS_ANNOTATION, shortAccessModes } from '../../shared/volumes.js';
 import { applyClaimDefaults, claimStatusStrategy, claimStrategy } from './strategy.js';
-import { claimTable } from './table.js';
+
+const claimTable = tableOf('api/v1/persistentvolumeclaims', (object) => {
+  const spec = objectAt(object, 'spec') ?? {};
+  const status = objectAt(object, 'status') ?? {};
+  const volume = textAt(spec, 'volumeName');
+  const bound = volume !== '';
+  return [
+    object.metadata.name ?? '',
+    hasDeletionTimestamp(object) ? 'Terminating' : textAt(status, 'phase'),
+    volume,
+    bound ? textAt(objectAt(status, 'capacity'), 'storage') || '0' : '',
+    bound ? shortAccessModes(status['accessModes']) : '',
+    object.metadata.annotations?.[CLASS_ANNOTATION] ?? textAt(spec, 'storageClassName'),
+    textAt(spec, 'volumeAttributesClassName') || '<unset>',
+    Age.of(object),
+    textAt(spec, 'volumeMode') || '<unset>',
+  ];
+});
 
 export const persistentVolumeClaims = builtinType({
   group: '',
   resource: 'persistentvolumeclaims',
-  singular: 'persistentvolumeclaim',
   kind: 'PersistentVolumeClaim',
   shortNames: ['pvc'],
   namespaced: true,

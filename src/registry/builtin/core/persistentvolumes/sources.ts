@@ -1,28 +1,24 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { textOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { labelErrors, subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
-import { backstepErrors } from '../../shared/checks.js';
+import { backstepErrors, requiredOr } from '../../shared/checks.js';
+import { numberOf } from '../../shared/fields.js';
+import { hasLongPortal, iscsiNameErrors, LONG_PORTAL } from '../../shared/iscsi-names.js';
 import {
   both,
   type Check,
   COMMON,
   csiDriver,
+  lunErrors,
   needs,
+  secretNeeds,
   type Source,
   sourceErrors,
   storageosNames,
 } from '../../shared/volume-sources.js';
-import { iscsiErrors } from './iscsi.js';
-
-/** Validates the secret of a volume, if any: it needs a name and a namespace. */
-const secretOf: Check = (source, path) => {
-  const secret = objectAt(source, 'secretRef');
-  return secret === undefined ? [] : needs('name', 'namespace')(secret, path.child('secretRef'), '');
-};
 
 const glusterfs: Check = (source, path) => {
-  const errors = needs('endpoints', 'path')(source, path, '');
+  const errors = needs('endpoints', 'path')(source, path);
   const namespace = source['endpointsNamespace'];
   if (typeof namespace !== 'string') return errors;
   const at = path.child('endpointsNamespace');
@@ -31,14 +27,26 @@ const glusterfs: Check = (source, path) => {
 };
 
 const azureFile: Check = (source, path) => {
-  const errors = needs('secretName', 'shareName')(source, path, '');
+  const errors = needs('secretName', 'shareName')(source, path);
   if (source['secretNamespace'] === '') errors.push(required(path.child('secretNamespace')));
   return errors;
 };
 
-const local: Check = (source, path) => {
-  const where = textOf(source['path']);
-  return where === '' ? [required(path.child('path'))] : backstepErrors(where, path.child('path'));
+const local: Check = (source, path) => requiredOr(textAt(source, 'path'), path.child('path'), backstepErrors);
+
+const iscsi: Check = (source, path, volume) => {
+  const errors = needs('targetPortal')(source, path);
+  if (hasLongPortal(source, volume)) {
+    errors.push(invalid(path.child('targetportal'), textAt(source, 'targetPortal'), LONG_PORTAL));
+  }
+  errors.push(...requiredOr(textAt(source, 'iqn'), path.child('iqn'), iscsiNameErrors));
+  errors.push(...lunErrors(numberOf(source['lun']), path));
+  const chap = source['chapAuthDiscovery'] === true || source['chapAuthSession'] === true;
+  if (chap && objectAt(source, 'secretRef') === undefined) errors.push(required(path.child('secretRef')));
+  errors.push(...secretNeeds('name')(source, path, volume));
+  const initiator = source['initiatorName'];
+  if (typeof initiator === 'string') errors.push(...iscsiNameErrors(initiator, path.child('initiatorname')));
+  return errors;
 };
 
 const CSI_SECRETS = [
@@ -49,18 +57,14 @@ const CSI_SECRETS = [
 ];
 
 const csi: Check = (source, path) => {
-  const errors = both(csiDriver, needs('volumeHandle'))(source, path, '');
+  const errors = [...csiDriver(source, path), ...needs('volumeHandle')(source, path)];
   for (const field of CSI_SECRETS) {
     const secret = objectAt(source, field);
     if (secret === undefined) continue;
-    const name = textOf(secret['name']);
-    const namespace = textOf(secret['namespace']);
-    const nameAt = path.child(field, 'name');
-    const namespaceAt = path.child(field, 'namespace');
-    if (name === '') errors.push(required(nameAt));
-    else errors.push(...subdomainErrors(name, nameAt));
-    if (namespace === '') errors.push(required(namespaceAt));
-    else errors.push(...labelErrors(namespace, namespaceAt));
+    errors.push(
+      ...requiredOr(textAt(secret, 'name'), path.child(field, 'name'), subdomainErrors),
+      ...requiredOr(textAt(secret, 'namespace'), path.child(field, 'namespace'), labelErrors),
+    );
   }
   return errors;
 };
@@ -75,8 +79,8 @@ const SOURCES: readonly Source[] = [
   COMMON.rbd,
   COMMON.quobyte,
   COMMON.cephfs,
-  { field: 'iscsi', check: iscsiErrors },
-  { field: 'cinder', check: both(needs('volumeID'), secretOf) },
+  { field: 'iscsi', check: iscsi },
+  { field: 'cinder', check: both(needs('volumeID'), secretNeeds('name', 'namespace')) },
   COMMON.fc,
   { ...COMMON.flexVolume, always: true },
   { field: 'azureFile', check: azureFile },
@@ -86,7 +90,7 @@ const SOURCES: readonly Source[] = [
   COMMON.azureDisk,
   COMMON.scaleIO,
   { field: 'local', check: local },
-  { field: 'storageos', check: both(storageosNames, secretOf) },
+  { field: 'storageos', check: both(storageosNames, secretNeeds('name', 'namespace')) },
   { field: 'csi', check: csi },
 ];
 

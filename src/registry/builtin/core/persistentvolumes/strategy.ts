@@ -8,8 +8,14 @@ import {
   Printed,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, isObject, type JsonObject, type JsonValue, objectAt } from '../../../../apimachinery/json/json.js';
-import { textOf } from '../../../../apimachinery/json/values.js';
+import {
+  deepEqual,
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  objectAt,
+  textAt,
+} from '../../../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
 import { internalDiff, internalJson } from '../../../../apimachinery/scheme/internal-diff.js';
@@ -81,21 +87,21 @@ export function persistentVolumeErrors(object: KubeObject): FieldError[] {
     const at = capacityPath.key(name);
     errors.push(...basicQuantityErrors(capacity[name], at), ...positiveQuantityErrors(capacity[name], at));
   }
-  const reclaim = textOf(spec['persistentVolumeReclaimPolicy']);
+  const reclaim = textAt(spec, 'persistentVolumeReclaimPolicy');
   if (reclaim !== '') errors.push(...choice(reclaim, SPEC.child('persistentVolumeReclaimPolicy'), RECLAIM));
   errors.push(...nodeAffinityErrors(spec), ...persistentSourceErrors(spec, SPEC, object.metadata.name ?? ''));
   const host = objectAt(spec, 'hostPath');
   if (
     host !== undefined &&
     reclaim === 'Recycle' &&
-    posix.normalize(textOf(host['path'])).replace(/^\/+$/, '') === ''
+    posix.normalize(textAt(host, 'path')).replace(/^\/+$/, '') === ''
   ) {
     const why = "may not be 'recycle' for a hostPath mount of '/'";
     errors.push(forbidden(SPEC.child('persistentVolumeReclaimPolicy'), why));
   }
   return [
     ...errors,
-    ...subdomainErrorsIfSet(textOf(spec['storageClassName']), SPEC.child('storageClassName')),
+    ...subdomainErrorsIfSet(textAt(spec, 'storageClassName'), SPEC.child('storageClassName')),
     ...choiceIfSet(spec['volumeMode'], SPEC.child('volumeMode'), VOLUME_MODES),
     ...attributesClassErrors(spec),
   ];

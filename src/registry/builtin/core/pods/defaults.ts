@@ -1,4 +1,4 @@
-import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { integerOf } from '../../shared/checks.js';
@@ -64,7 +64,7 @@ function probe(value: JsonObject | undefined): void {
 function container(value: JsonObject, hostNetwork: boolean): void {
   setDefault(value, 'terminationMessagePath', '/dev/termination-log');
   setDefault(value, 'terminationMessagePolicy', 'File');
-  setDefault(value, 'imagePullPolicy', pullPolicy(textOf(value['image'])));
+  setDefault(value, 'imagePullPolicy', pullPolicy(textAt(value, 'image')));
   for (const name of ['livenessProbe', 'readinessProbe', 'startupProbe']) probe(objectAt(value, name));
   const lifecycle = objectAt(value, 'lifecycle');
   httpGet(objectAt(lifecycle, 'postStart'));
@@ -119,7 +119,7 @@ function volume(value: JsonObject): void {
   const host = objectAt(value, 'hostPath');
   if (host !== undefined) host['type'] ??= '';
   const image = objectAt(value, 'image');
-  if (image !== undefined) setDefault(image, 'pullPolicy', pullPolicy(textOf(image['reference'])));
+  if (image !== undefined) setDefault(image, 'pullPolicy', pullPolicy(textAt(image, 'reference')));
   defaultSources(value);
   const claim = objectAt(objectAt(objectAt(value, 'ephemeral'), 'volumeClaimTemplate'), 'spec');
   if (claim === undefined) return;
@@ -133,7 +133,7 @@ function syncAddresses(status: JsonObject): void {
     ['podIP', 'podIPs'],
     ['hostIP', 'hostIPs'],
   ] as const) {
-    const ip = textOf(status[single]);
+    const ip = textAt(status, single);
     const first = textOf(objectsOf(status[list])[0]?.['ip']);
     if (ip !== '' && ip !== first && (first !== '' || single === 'podIP')) status[list] = [{ ip }];
     else if (ip === '' && first !== '' && single === 'podIP') status[single] = first;
@@ -162,7 +162,7 @@ export function applyPodDefaults(object: KubeObject): void {
   spec['enableServiceLinks'] ??= true;
   ensureObject(spec, 'securityContext');
   // serviceAccount is the deprecated name of serviceAccountName; both are always shown.
-  const account = textOf(spec['serviceAccountName']) || textOf(spec['serviceAccount']);
+  const account = textAt(spec, 'serviceAccountName') || textAt(spec, 'serviceAccount');
   if (account !== '') {
     spec['serviceAccountName'] = account;
     spec['serviceAccount'] = account;

@@ -1,7 +1,7 @@
 import { type FieldError, type FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../../apimachinery/json/values.js';
-import { compareUtf8 } from '../../../../apimachinery/meta/meta.js';
+import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { Quantity } from '../../../../apimachinery/meta/quantity.js';
 import { isHugePages, quantityOf } from '../../shared/resources.js';
 
@@ -74,6 +74,24 @@ export function defaultPodResources(spec: JsonObject): void {
   }
   for (const name in limits) if (COMPUTE.has(name) || isHugePages(name)) requests[name] ??= limits[name];
   if (!isEmpty(requests)) resources['requests'] = requests;
+}
+
+/** Returns the amounts of cpu and memory that are greater than zero. */
+const computeOf = (holder: JsonObject, part: Part): Amounts =>
+  new Map([...amountsOf(holder, part)].filter(([name, amount]) => COMPUTE.has(name) && amount.sign > 0));
+
+/** Returns the QoS class of a pod, by the requests and limits of the pod or else of its containers. */
+export function qosClass(pod: KubeObject): string {
+  const spec = objectAt(pod, 'spec') ?? {};
+  const containers = [...objectsOf(spec['containers']), ...objectsOf(spec['initContainers'])];
+  const holders = objectAt(spec, 'resources') === undefined ? containers : [spec];
+  const eachLimits = holders.map((holder) => computeOf(holder, 'limits'));
+  const limits = sum(...eachLimits);
+  const requests = sum(...holders.map((holder) => computeOf(holder, 'requests')));
+  if (requests.size === 0 && limits.size === 0) return 'BestEffort';
+  const allLimited = eachLimits.every((own) => own.size === COMPUTE.size);
+  const equal = [...limits].every(([name, limit]) => requests.get(name)?.compare(limit) === 0);
+  return allLimited && equal ? 'Guaranteed' : 'Burstable';
 }
 
 /** Validates pod-level resources: the pod needs at least what its containers need together, and no container may have more than the pod. */

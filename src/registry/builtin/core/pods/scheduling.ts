@@ -7,12 +7,12 @@ import {
   notSupported,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
 import { labelErrors, qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { isLabelValue } from '../../../../apimachinery/validation/names.js';
-import { choice, choiceIfSet, integerOf } from '../../shared/checks.js';
+import { choice, choiceIfSet, integerOf, itemErrors } from '../../shared/checks.js';
 import { numberOf } from '../../shared/fields.js';
 import { nodeSelectorErrors, nodeSelectorTermErrors, TAINT_EFFECTS } from '../../shared/node-selector.js';
 import { PREFERRED, REQUIRED } from './fields.js';
@@ -43,7 +43,7 @@ function matchKeyErrors(
   ];
   const seen = new Set(Object.keys(objectAt(selector, 'matchLabels') ?? {}));
   for (const expression of objectsOf(selector?.['matchExpressions'])) {
-    const key = textOf(expression['key']);
+    const key = textAt(expression, 'key');
     // The selector has an expression for each key by now, so a key that occurs again was in it before.
     if (match.includes(key) && seen.has(key)) {
       errors.push(invalid(path.index(match.lastIndexOf(key)), key, 'exists in both matchLabelKeys and labelSelector'));
@@ -61,7 +61,7 @@ function matchKeyErrors(
 /** Validates a term of a pod affinity or anti-affinity. */
 function podTermErrors(term: JsonObject, path: FieldPath): FieldError[] {
   const selector = objectAt(term, 'labelSelector');
-  const topology = textOf(term['topologyKey']);
+  const topology = textAt(term, 'topologyKey');
   const at = path.child('topologyKey');
   return [
     ...validateLabelSelector(selector, path.child('labelSelector')),
@@ -75,9 +75,8 @@ function podTermErrors(term: JsonObject, path: FieldPath): FieldError[] {
 
 function podAffinityErrors(affinity: JsonObject | undefined, path: FieldPath): FieldError[] {
   return [
-    ...objectsOf(affinity?.[REQUIRED]).flatMap((term, i) => podTermErrors(term, path.child(REQUIRED).index(i))),
-    ...objectsOf(affinity?.[PREFERRED]).flatMap((term, i) => {
-      const at = path.child(PREFERRED).index(i);
+    ...itemErrors(affinity, REQUIRED, path, podTermErrors),
+    ...itemErrors(affinity, PREFERRED, path, (term, at) => {
       const inner = objectAt(term, 'podAffinityTerm') ?? {};
       return [...weightErrors(term, at), ...podTermErrors(inner, at.child('podAffinityTerm'))];
     }),
@@ -90,8 +89,7 @@ export function affinityErrors(affinity: JsonObject | undefined, path: FieldPath
   const needed = objectAt(nodes, REQUIRED);
   return [
     ...(needed === undefined ? [] : nodeSelectorErrors(needed, nodePath.child(REQUIRED))),
-    ...objectsOf(nodes?.[PREFERRED]).flatMap((term, i) => {
-      const at = nodePath.child(PREFERRED).index(i);
+    ...itemErrors(nodes, PREFERRED, nodePath, (term, at) => {
       const preference = objectAt(term, 'preference') ?? {};
       return [...weightErrors(term, at), ...nodeSelectorTermErrors(preference, at.child('preference'), false)];
     }),
@@ -101,8 +99,8 @@ export function affinityErrors(affinity: JsonObject | undefined, path: FieldPath
 }
 
 function operatorErrors(toleration: JsonObject, path: FieldPath): FieldError[] {
-  const operator = textOf(toleration['operator']);
-  const value = textOf(toleration['value']);
+  const operator = textAt(toleration, 'operator');
+  const value = textAt(toleration, 'value');
   const at = path.child('operator');
   switch (operator) {
     case '':
@@ -119,24 +117,21 @@ function operatorErrors(toleration: JsonObject, path: FieldPath): FieldError[] {
   }
 }
 
-/** Validates the tolerations of a pod. */
-export function tolerationErrors(tolerations: readonly JsonObject[], path: FieldPath): FieldError[] {
-  return tolerations.flatMap((toleration, i) => {
-    const at = path.index(i);
-    const key = textOf(toleration['key']);
-    const operator = textOf(toleration['operator']);
-    const effect = textOf(toleration['effect']);
-    const errors = key === '' ? [] : qualifiedNameErrors(key, at.child('key'));
-    if (key === '' && operator !== 'Exists') {
-      const why = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
-      errors.push(invalid(at.child('operator'), operator, why));
-    }
-    if (integerOf(toleration['tolerationSeconds']) !== undefined && effect !== 'NoExecute') {
-      errors.push(invalid(at.child('effect'), effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"));
-    }
-    errors.push(...operatorErrors(toleration, at));
-    return effect === '' ? errors : [...errors, ...choice(effect, at.child('effect'), TAINT_EFFECTS)];
-  });
+/** Validates a toleration of a pod. */
+export function tolerationErrors(toleration: JsonObject, path: FieldPath): FieldError[] {
+  const key = textAt(toleration, 'key');
+  const operator = textAt(toleration, 'operator');
+  const effect = textAt(toleration, 'effect');
+  const errors = key === '' ? [] : qualifiedNameErrors(key, path.child('key'));
+  if (key === '' && operator !== 'Exists') {
+    const why = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
+    errors.push(invalid(path.child('operator'), operator, why));
+  }
+  if (integerOf(toleration['tolerationSeconds']) !== undefined && effect !== 'NoExecute') {
+    errors.push(invalid(path.child('effect'), effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"));
+  }
+  errors.push(...operatorErrors(toleration, path));
+  return effect === '' ? errors : [...errors, ...choice(effect, path.child('effect'), TAINT_EFFECTS)];
 }
 
 const POLICIES = ['Honor', 'Ignore'];
@@ -147,15 +142,15 @@ export function spreadErrors(constraints: readonly JsonObject[], path: FieldPath
   return constraints.flatMap((constraint, i) => {
     const at = path.index(i);
     const skew = numberOf(constraint['maxSkew']);
-    const topology = textOf(constraint['topologyKey']);
-    const action = textOf(constraint['whenUnsatisfiable']);
+    const topology = textAt(constraint, 'topologyKey');
+    const action = textAt(constraint, 'whenUnsatisfiable');
     const selector = objectAt(constraint, 'labelSelector');
     const errors = skew > 0 ? [] : [invalid(at.child('maxSkew'), skew, POSITIVE)];
     if (topology === '') errors.push(required(at.child('topologyKey'), 'can not be empty'));
     errors.push(...choiceIfSet(action, at.child('whenUnsatisfiable'), ACTIONS));
     const again = constraints
       .slice(i + 1)
-      .some((one) => textOf(one['topologyKey']) === topology && textOf(one['whenUnsatisfiable']) === action);
+      .some((one) => textAt(one, 'topologyKey') === topology && textAt(one, 'whenUnsatisfiable') === action);
     if (again) errors.push(duplicate(at.child('{topologyKey, whenUnsatisfiable}'), `{${topology}, ${action}}`));
     return [
       ...errors,

@@ -1,5 +1,5 @@
-import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../../apimachinery/json/values.js';
 import { formatTime, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { isDns1123Label } from '../../../../apimachinery/validation/names.js';
 import type { RequestContext } from '../../../../request/context.js';
@@ -9,7 +9,7 @@ import { validateCoreMetaUpdate } from '../../shared/meta.js';
 import { resets } from '../../shared/resource-type.js';
 import { appArmorAnnotationsToFields } from './validation/annotations.js';
 import { dropDisabled, dropDisabledStatus } from './validation/disabled.js';
-import { qosClass } from './qos.js';
+import { qosClass } from './pod-resources.js';
 import { fillSelectors } from './scheduling.js';
 import { podStatusErrors } from './validation/status-validation.js';
 import { validatePod, validatePodUpdate } from './validation/validation.js';
@@ -75,11 +75,11 @@ function keepGenerations(status: JsonObject, old: JsonObject): void {
   keepGeneration(status, old);
   const known = new Map<string, JsonObject[]>();
   for (const condition of objectsOf(old['conditions'])) {
-    const type = textOf(condition['type']);
+    const type = textAt(condition, 'type');
     known.set(type, [...(known.get(type) ?? []), condition]);
   }
   for (const condition of objectsOf(status['conditions'])) {
-    const before = known.get(textOf(condition['type']))?.shift();
+    const before = known.get(textAt(condition, 'type'))?.shift();
     if (before !== undefined) keepGeneration(condition, before);
   }
 }
@@ -99,8 +99,8 @@ export const podStatusStrategy: Strategy = {
     const status = ensureObject(pod, 'status');
     dropDisabledStatus(status);
     const before = objectAt(old, 'status') ?? {};
-    const quality = textOf(before['qosClass']);
-    if (textOf(status['qosClass']) === '' && quality !== '') status['qosClass'] = quality;
+    const quality = textAt(before, 'qosClass');
+    if (textAt(status, 'qosClass') === '' && quality !== '') status['qosClass'] = quality;
     keepGenerations(status, before);
   },
   validateUpdate: (_context, pod, old) => [
@@ -112,9 +112,9 @@ export const podStatusStrategy: Strategy = {
 export const podDeletion: DeletionStrategy = {
   gracePeriodSeconds: (pod, asked) => {
     const spec = objectAt(pod, 'spec');
-    const phase = textOf(objectAt(pod, 'status')?.['phase']);
+    const phase = textAt(objectAt(pod, 'status'), 'phase');
     // A pod that runs on no node needs no time to stop.
-    if (textOf(spec?.['nodeName']) === '' || phase === 'Failed' || phase === 'Succeeded') return 0;
+    if (textAt(spec, 'nodeName') === '' || phase === 'Failed' || phase === 'Succeeded') return 0;
     const period = asked ?? numberOf(spec?.['terminationGracePeriodSeconds']);
     return period < 0 ? 1 : period;
   },

@@ -1,5 +1,5 @@
 import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
-import { type JsonObject, type JsonValue, objectAt } from '../../../../apimachinery/json/json.js';
+import { type JsonObject, type JsonValue, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { timeMillis } from '../../../../apimachinery/meta/time.js';
@@ -21,7 +21,7 @@ interface Summary {
 function addRestarts(counts: Pick<Summary, 'restarts' | 'restartedAt'>, status: JsonObject): void {
   counts.restarts += numberOf(status['restartCount']);
   const ended = objectAt(objectAt(status, 'lastState'), 'terminated');
-  const at = timeMillis(textOf(ended?.['finishedAt']));
+  const at = timeMillis(textAt(ended, 'finishedAt'));
   if (at !== undefined && (counts.restartedAt === undefined || at > counts.restartedAt)) counts.restartedAt = at;
 }
 
@@ -30,7 +30,7 @@ const waiting = (status: JsonObject): JsonObject | undefined => objectAt(objectA
 
 /** Returns the reason why a container terminated. */
 function endReason(state: JsonObject): string {
-  const reason = textOf(state['reason']);
+  const reason = textAt(state, 'reason');
   if (reason !== '') return reason;
   const signal = numberOf(state['signal']);
   return signal === 0 ? `ExitCode:${String(numberOf(state['exitCode']))}` : `Signal:${String(signal)}`;
@@ -41,7 +41,7 @@ const isTrue = (pod: KubeObject, type: string): boolean =>
 
 function restartableInitContainers(pod: KubeObject): Set<string> {
   const containers = objectsOf(objectAt(pod, 'spec')?.['initContainers']);
-  return new Set(containers.filter((c) => c['restartPolicy'] === 'Always').map((c) => textOf(c['name'])));
+  return new Set(containers.filter((c) => c['restartPolicy'] === 'Always').map((c) => textAt(c, 'name')));
 }
 
 /** Adds the init containers to the summary. Returns true if one of them has not finished. */
@@ -52,11 +52,11 @@ function summarizeInit(pod: KubeObject, summary: Summary, restartable: ReadonlyS
     addRestarts(summary, status);
     const ended = terminated(status);
     if (ended !== undefined && numberOf(ended['exitCode']) === 0) continue;
-    if (restartable.has(textOf(status['name'])) && status['started'] === true) {
+    if (restartable.has(textAt(status, 'name')) && status['started'] === true) {
       if (status['ready'] === true) summary.ready++;
       continue;
     }
-    const wait = textOf(waiting(status)?.['reason']);
+    const wait = textAt(waiting(status), 'reason');
     if (ended !== undefined) summary.reason = `Init:${endReason(ended)}`;
     else if (wait !== '' && wait !== 'PodInitializing') summary.reason = `Init:${wait}`;
     else summary.reason = `Init:${String(i)}/${String(total)}`;
@@ -70,7 +70,7 @@ function summarizeContainers(pod: KubeObject, summary: Summary): void {
   let error = '';
   for (const status of objectsOf(objectAt(pod, 'status')?.['containerStatuses']).reverse()) {
     addRestarts(summary, status);
-    const wait = textOf(waiting(status)?.['reason']);
+    const wait = textAt(waiting(status), 'reason');
     const ended = terminated(status);
     if (wait !== '') summary.reason = wait;
     else if (ended !== undefined) {
@@ -89,9 +89,9 @@ function summarizeContainers(pod: KubeObject, summary: Summary): void {
 
 function summarize(pod: KubeObject, restartable: ReadonlySet<string>): Summary {
   const status = objectAt(pod, 'status');
-  const phase = textOf(status?.['phase']);
+  const phase = textAt(status, 'phase');
   const summary: Summary = {
-    reason: textOf(status?.['reason']) || phase,
+    reason: textAt(status, 'reason') || phase,
     ready: 0,
     restarts: 0,
     restartedAt: undefined,
@@ -102,21 +102,21 @@ function summarize(pod: KubeObject, restartable: ReadonlySet<string>): Summary {
   if (gated) summary.reason = 'SchedulingGated';
   const initializing = summarizeInit(pod, summary, restartable);
   if (!initializing || isTrue(pod, 'Initialized')) {
-    const init = objectsOf(status?.['initContainerStatuses']).filter((s) => restartable.has(textOf(s['name'])));
+    const init = objectsOf(status?.['initContainerStatuses']).filter((s) => restartable.has(textAt(s, 'name')));
     summary.restarts = 0;
     summary.restartedAt = undefined;
     for (const one of init) addRestarts(summary, one);
     summarizeContainers(pod, summary);
   }
   if (hasDeletionTimestamp(pod)) {
-    if (textOf(status?.['reason']) === 'NodeLost') summary.reason = 'Unknown';
+    if (textAt(status, 'reason') === 'NodeLost') summary.reason = 'Unknown';
     else if (phase !== 'Failed' && phase !== 'Succeeded') summary.reason = 'Terminating';
   }
   return summary;
 }
 
 function gates(pod: KubeObject): string {
-  const wanted = objectsOf(objectAt(pod, 'spec')?.['readinessGates']).map((gate) => textOf(gate['conditionType']));
+  const wanted = objectsOf(objectAt(pod, 'spec')?.['readinessGates']).map((gate) => textAt(gate, 'conditionType'));
   if (wanted.length === 0) return NONE;
   const met = wanted.filter((type) => isTrue(pod, type)).length;
   return `${String(met)}/${String(wanted.length)}`;
@@ -139,9 +139,9 @@ function row(pod: KubeObject): Cell[] {
     summary.reason,
     restartsCell(summary),
     Age.of(pod),
-    textOf(objectsOf(status?.['podIPs'])[0]?.['ip']) || textOf(status?.['podIP']) || NONE,
-    textOf(spec?.['nodeName']) || NONE,
-    textOf(status?.['nominatedNodeName']) || NONE,
+    textOf(objectsOf(status?.['podIPs'])[0]?.['ip']) || textAt(status, 'podIP') || NONE,
+    textAt(spec, 'nodeName') || NONE,
+    textAt(status, 'nominatedNodeName') || NONE,
     gates(pod),
   ];
 }
@@ -153,7 +153,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
 
 /** Returns the condition by which clients recognize finished pods. */
 function conditions(pod: KubeObject): JsonValue | undefined {
-  const phase = textOf(objectAt(pod, 'status')?.['phase']);
+  const phase = textAt(objectAt(pod, 'status'), 'phase');
   const message = getOwn(ENDINGS, phase);
   return message === undefined ? undefined : [{ type: 'Completed', status: 'True', reason: phase, message }];
 }

@@ -1,5 +1,4 @@
-import { objectAt } from '../../../../apimachinery/json/json.js';
-import { textOf } from '../../../../apimachinery/json/values.js';
+import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { applyPodDefaults } from './defaults.js';
@@ -12,7 +11,6 @@ const STATUS_FIELDS = ['phase', 'podIP', 'nominatedNodeName'];
 export const pods = builtinType({
   group: '',
   resource: 'pods',
-  singular: 'pod',
   kind: 'Pod',
   shortNames: ['po'],
   categories: ['all'],
@@ -36,8 +34,8 @@ export const pods = builtinType({
     const spec = objectAt(pod, 'spec');
     const status = objectAt(pod, 'status');
     const fields: Record<string, string> = {};
-    for (const field of SPEC_FIELDS) fields[`spec.${field}`] = textOf(spec?.[field]);
-    for (const field of STATUS_FIELDS) fields[`status.${field}`] = textOf(status?.[field]);
+    for (const field of SPEC_FIELDS) fields[`spec.${field}`] = textAt(spec, field);
+    for (const field of STATUS_FIELDS) fields[`status.${field}`] = textAt(status, field);
     fields['spec.host'] = fields['spec.nodeName'] ?? '';
     fields['spec.hostNetwork'] = String(spec?.['hostNetwork'] === true);
     fields['status.podIPs'] = fields['status.podIP'] ?? '';

@@ -1,5 +1,5 @@
 import { FieldPath } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
 import { addressWarnings } from '../../../../apimachinery/validation/addresses.js';
@@ -46,12 +46,15 @@ const VOLUMES: readonly (readonly [field: string, text: string, shown?: string])
   ['rbd', 'deprecated in v1.28, non-functional in v1.31+'],
 ];
 
+function labelWarnings(key: string, path: FieldPath): string[] {
+  const old = LABELS[key];
+  return old === undefined ? [] : [`${path.toString()}: ${key} is ${old}`];
+}
+
 function termWarnings(term: JsonObject, path: FieldPath, what: 'keys alone' | 'with values'): string[] {
   return objectsOf(term['matchExpressions']).flatMap((expression, i) => {
     const at = path.child('matchExpressions').index(i);
-    const key = textOf(expression['key']);
-    const old = LABELS[key];
-    const texts = old === undefined ? [] : [`${at.child('key').toString()}: ${key} is ${old}`];
+    const texts = labelWarnings(textAt(expression, 'key'), at.child('key'));
     if (what === 'keys alone') return texts;
     stringsOf(expression['values']).forEach((value, j) => {
       const where = at.child('values').index(j).toString();
@@ -78,9 +81,7 @@ function placeWarnings(spec: JsonObject): string[] {
   });
   objectsOf(spec['topologySpreadConstraints']).forEach((constraint, i) => {
     const at = SPEC.child('topologySpreadConstraints').index(i);
-    const key = textOf(constraint['topologyKey']);
-    const old = LABELS[key];
-    if (old !== undefined) texts.push(`${at.child('topologyKey').toString()}: ${key} is ${old}`);
+    texts.push(...labelWarnings(textAt(constraint, 'topologyKey'), at.child('topologyKey')));
     texts.push(...noSelector(constraint, at));
   });
   return texts;
@@ -95,7 +96,7 @@ const noSelector = (term: JsonObject, path: FieldPath): string[] =>
 function again(items: readonly JsonObject[], path: FieldPath, field: string): string[] {
   const seen = new Set<string>();
   return items.flatMap((item, i) => {
-    const value = textOf(item[field]);
+    const value = textAt(item, field);
     if (!seen.has(value)) {
       seen.add(value);
       return [];
@@ -109,13 +110,13 @@ const BYTES = ['memory', 'ephemeral-storage'];
 function envWarnings(container: JsonObject, path: FieldPath): string[] {
   const seen = new Set<string>();
   return objectsOf(container['env']).flatMap((variable, i) => {
-    const name = textOf(variable['name']);
+    const name = textAt(variable, 'name');
     if (!seen.has(name)) {
       seen.add(name);
       return [];
     }
     const ref = `$(${name})`;
-    const value = textOf(variable['value']);
+    const value = textAt(variable, 'value');
     if (objectAt(variable, 'valueFrom') === undefined && value !== ref && value.includes(ref)) return [];
     const where = path.child('env').index(i).toString();
     return [`${where}: hides previous definition of ${quote(name)}, which may be dropped when using apply`];
@@ -123,7 +124,7 @@ function envWarnings(container: JsonObject, path: FieldPath): string[] {
 }
 
 function containerWarnings(pod: KubeObject, container: JsonObject, path: FieldPath): string[] {
-  const key = `${SECCOMP_CONTAINER}${textOf(container['name'])}`;
+  const key = `${SECCOMP_CONTAINER}${textAt(container, 'name')}`;
   const profile = objectAt(objectAt(container, 'securityContext'), 'seccompProfile');
   const texts = profile === undefined ? seccompWarnings(pod, key) : [];
   const resources = objectAt(container, 'resources');
@@ -142,7 +143,7 @@ const seccompWarnings = (pod: KubeObject, key: string): string[] =>
 
 /** Formats a port as Go prints the struct. */
 const printPort = (port: JsonObject): string =>
-  `{Name:${textOf(port['name'])} HostPort:${String(numberOf(port['hostPort']))} ContainerPort:${String(numberOf(port['containerPort']))} Protocol:${textOf(port['protocol'])} HostIP:${textOf(port['hostIP'])}}`;
+  `{Name:${textAt(port, 'name')} HostPort:${String(numberOf(port['hostPort']))} ContainerPort:${String(numberOf(port['containerPort']))} Protocol:${textAt(port, 'protocol')} HostIP:${textAt(port, 'hostIP')}}`;
 
 function portWarnings(containers: readonly (readonly [JsonObject, FieldPath])[]): string[] {
   const seen = new Map<string, (readonly [port: JsonObject, path: FieldPath])[]>();
@@ -150,13 +151,13 @@ function portWarnings(containers: readonly (readonly [JsonObject, FieldPath])[])
     objectsOf(container['ports']).map((port, i) => [port, path.child('ports').index(i)] as const),
   );
   const texts = ports.flatMap(([port, path]) => {
-    const [ip, host] = [textOf(port['hostIP']), numberOf(port['hostPort'])];
+    const [ip, host] = [textAt(port, 'hostIP'), numberOf(port['hostPort'])];
     const where = path.toString();
     const found = ip !== '' && host === 0 ? [`${where}: hostIP set without hostPort: ${printPort(port)}`] : [];
-    const key = `${String(numberOf(port['containerPort']))}/${textOf(port['protocol'])}`;
+    const key = `${String(numberOf(port['containerPort']))}/${textAt(port, 'protocol')}`;
     const others = seen.get(key) ?? [];
     for (const [other, otherPath] of others) {
-      const [otherIp, otherHost] = [textOf(other['hostIP']), numberOf(other['hostPort'])];
+      const [otherIp, otherHost] = [textAt(other, 'hostIP'), numberOf(other['hostPort'])];
       const what =
         ip === otherIp && host === otherHost
           ? 'duplicate'
@@ -172,7 +173,7 @@ function portWarnings(containers: readonly (readonly [JsonObject, FieldPath])[])
   });
   const names = new Map<string, string>();
   for (const [port, path] of ports) {
-    const name = textOf(port['name']);
+    const name = textAt(port, 'name');
     const first = names.get(name);
     if (name === '') continue;
     if (first === undefined) names.set(name, path.toString());

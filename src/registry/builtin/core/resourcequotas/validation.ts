@@ -5,8 +5,8 @@ import {
   Printed,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { compareUtf8, goJson } from '../../../../apimachinery/meta/meta.js';
 import { isQuotaHugePages, quantityErrors, quantityOf, resourceNameErrors } from '../../shared/resources.js';
 
@@ -103,8 +103,8 @@ function oppositeErrors(scopes: readonly string[], spec: JsonObject, path: Field
 /** Formats the selector as Go's encoder writes the internal type. */
 function printed(expressions: readonly JsonObject[]): Printed {
   const all = expressions.map((one) => {
-    const name = goJson(textOf(one['scopeName']));
-    const operator = goJson(textOf(one['operator']));
+    const name = goJson(textAt(one, 'scopeName'));
+    const operator = goJson(textAt(one, 'operator'));
     return `{"ScopeName":${name},"Operator":${operator},"Values":${goJson(one['values'] ?? null)}}`;
   });
   return new Printed(`{"MatchExpressions":${all.length === 0 ? 'null' : `[${all.join(',')}]`}}`);
@@ -112,9 +112,9 @@ function printed(expressions: readonly JsonObject[]): Printed {
 
 function selectorErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   const expressions = objectsOf(objectAt(spec, 'scopeSelector')?.['matchExpressions']);
-  const scopes = expressions.map((expression) => textOf(expression['scopeName']));
+  const scopes = expressions.map((expression) => textAt(expression, 'scopeName'));
   const errors = expressions.flatMap((expression) => {
-    const scope = textOf(expression['scopeName']);
+    const scope = textAt(expression, 'scopeName');
     return [
       ...(SCOPES.has(scope) ? [] : [invalid(path.child('scopeName'), scope, 'unsupported scope')]),
       ...unsuited(spec, scope).map(() => invalid(path, printed(expressions), NOT_SUITED)),
@@ -125,10 +125,10 @@ function selectorErrors(spec: JsonObject, path: FieldPath): FieldError[] {
 }
 
 function expressionErrors(expression: JsonObject, path: FieldPath): FieldError[] {
-  const operator = textOf(expression['operator']);
+  const operator = textAt(expression, 'operator');
   const values = stringsOf(expression['values']);
   const errors: FieldError[] = [];
-  if (WITHOUT_VALUES.includes(textOf(expression['scopeName'])) && operator !== 'Exists') {
+  if (WITHOUT_VALUES.includes(textAt(expression, 'scopeName')) && operator !== 'Exists') {
     errors.push(invalid(path.child('operator'), operator, MUST_EXIST));
   }
   if (operator === 'In' || operator === 'NotIn') {

@@ -1,13 +1,13 @@
 import { type FieldError, FieldPath, invalid, required, tooLong } from '../../../../apimachinery/meta/field-error.js';
 import { goKind, JsonError, parseJson } from '../../../../apimachinery/json/decode.js';
-import { isObject, objectAt, type JsonObject, stringAt } from '../../../../apimachinery/json/json.js';
+import { isObject, objectAt, type JsonObject, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
-import { isConfigMapKey, nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import { configMapKeyErrors } from '../../../../apimachinery/validation/name-errors.js';
+import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { validateImmutableField } from '../../../../apimachinery/validation/object-meta.js';
 import type { Strategy } from '../../../rest/interfaces.js';
 import { decodedLength, entriesOf, immutableErrors, MAX_DATA_SIZE } from '../configmaps/strategy.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
-import { noop } from '../../shared/resource-type.js';
 import { keyPairProblem } from './tls-warnings.js';
 
 const DATA = FieldPath.of('data');
@@ -63,7 +63,7 @@ function validate(object: KubeObject): FieldError[] {
   const data = new Map(entriesOf(object, 'data'));
   let size = 0;
   for (const [key, value] of data) {
-    errors.push(...isConfigMapKey(key).map((text) => invalid(DATA.key(key), key, text)));
+    errors.push(...configMapKeyErrors(key, DATA.key(key)));
     size += decodedLength(value);
   }
   if (size > MAX_DATA_SIZE) errors.push(tooLong(DATA, MAX_DATA_SIZE));
@@ -80,7 +80,7 @@ function warnings(object: KubeObject): string[] {
 
 /** Sets the type, and moves `stringData` into `data`, which is what is stored. */
 export function applySecretDefaults(object: KubeObject): void {
-  if ((stringAt(object, 'type') ?? '') === '') object['type'] = 'Opaque';
+  if (textAt(object, 'type') === '') object['type'] = 'Opaque';
   const given = entriesOf(object, 'stringData');
   if (given.length > 0) {
     const data: JsonObject = isObject(object['data']) ? { ...object['data'] } : {};
@@ -96,9 +96,8 @@ export function applySecretDefaults(object: KubeObject): void {
 export const secretStrategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
-  prepareForCreate: noop,
   prepareForUpdate: (_context, object, old) => {
-    if ((stringAt(object, 'type') ?? '') === '') object['type'] = old['type'];
+    if (textAt(object, 'type') === '') object['type'] = old['type'];
   },
   validateCreate: (_context, object) => validate(object),
   validateUpdate: (_context, object, old) => [

@@ -1,13 +1,20 @@
-import { stringAt } from '../../../../apimachinery/json/json.js';
+import { textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
+import { Age, tableOf } from '../../shared/table.js';
+import { entriesOf } from '../configmaps/strategy.js';
 import { applySecretDefaults, secretStrategy } from './strategy.js';
-import { secretTable } from './table.js';
+
+const secretTable = tableOf('api/v1/secrets', (object) => [
+  object.metadata.name ?? '',
+  textAt(object, 'type'),
+  entriesOf(object, 'data').length,
+  Age.of(object),
+]);
 
 export const secrets = builtinType({
   group: '',
   resource: 'secrets',
-  singular: 'secret',
   kind: 'Secret',
   namespaced: true,
   validateName: nameIsDnsSubdomain,
@@ -15,5 +22,5 @@ export const secrets = builtinType({
   table: secretTable,
   applyDefaults: applySecretDefaults,
   selectableFields: ['type'],
-  fields: (object) => ({ type: stringAt(object, 'type') ?? '' }),
+  fields: (object) => ({ type: textAt(object, 'type') }),
 });

@@ -7,7 +7,7 @@ import {
   newNotFound,
 } from '../../../../apimachinery/meta/errors.js';
 import { type FieldError, FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../../apimachinery/json/values.js';
 import { formatTime, type KubeObject, parseGroupVersion, quote } from '../../../../apimachinery/meta/meta.js';
 import type { ServiceAccountObjects } from '../../../../authentication/token/service-account/service-account-objects.js';
@@ -182,13 +182,13 @@ const referenceTo = (object: KubeObject): ObjectReference => ({
 async function boundObject(objects: ServiceAccountObjects, spec: JsonObject, parent: Parent): Promise<Bound> {
   const ref = objectAt(spec, 'boundObjectRef');
   if (ref === undefined) return {};
-  const { group, version } = parseGroupVersion(stringAt(ref, 'apiVersion') ?? '') ?? { group: '', version: '' };
-  const kind = stringAt(ref, 'kind') ?? '';
-  const name = stringAt(ref, 'name') ?? '';
+  const { group, version } = parseGroupVersion(textAt(ref, 'apiVersion')) ?? { group: '', version: '' };
+  const kind = textAt(ref, 'kind');
+  const name = textAt(ref, 'name');
   const { bound, uid } = await find(objects, group === '' ? kind : '', name, parent, () =>
     newBadRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`),
   );
-  const wanted = stringAt(ref, 'uid') ?? '';
+  const wanted = textAt(ref, 'uid');
   if (wanted !== '' && wanted !== uid) {
     const why = `the UID in the bound object reference (${wanted}) does not match the UID in record. The object might have been deleted and then recreated`;
     throw newConflict({ group, resource: kind }, name, why);
@@ -212,7 +212,7 @@ async function find(
         throw newBadRequest(why);
       }
       const pod = referenceTo(object);
-      const nodeName = stringAt(podSpec, 'nodeName') ?? '';
+      const nodeName = textAt(podSpec, 'nodeName');
       if (nodeName === '') return { bound: { pod }, uid: pod.uid };
       const node = await objects.live('nodes', '', nodeName);
       return { bound: { pod, node: node === undefined ? { name: nodeName } : referenceTo(node) }, uid: pod.uid };

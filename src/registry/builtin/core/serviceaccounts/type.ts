@@ -1,12 +1,13 @@
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
+import { Age, tableOf } from '../../shared/table.js';
 import { serviceAccountStrategy } from './strategy.js';
-import { serviceAccountTable } from './table.js';
+
+const serviceAccountTable = tableOf('api/v1/serviceaccounts', (object) => [object.metadata.name ?? '', Age.of(object)]);
 
 export const serviceAccounts = builtinType({
   group: '',
   resource: 'serviceaccounts',
-  singular: 'serviceaccount',
   kind: 'ServiceAccount',
   shortNames: ['sa'],
   namespaced: true,

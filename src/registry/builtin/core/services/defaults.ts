@@ -1,5 +1,5 @@
-import { isObject, type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
+import { isObject, type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { ensureObject, setDefault } from '../../shared/fields.js';
 import { externallyAccessible } from './traffic.js';
@@ -29,13 +29,13 @@ export function applyServiceDefaults(object: KubeObject): void {
   affinity(spec);
   setDefault(spec, 'type', 'ClusterIP');
   ports(spec);
-  const type = textOf(spec['type']);
+  const type = textAt(spec, 'type');
   if (externallyAccessible(spec)) setDefault(spec, 'externalTrafficPolicy', 'Cluster');
   if (['NodePort', 'LoadBalancer', 'ClusterIP'].includes(type)) spec['internalTrafficPolicy'] ??= 'Cluster';
   if (type === 'LoadBalancer') {
     spec['allocateLoadBalancerNodePorts'] ??= true;
     for (const ingress of objectsOf(objectAt(objectAt(object, 'status'), 'loadBalancer')?.['ingress'])) {
-      if (textOf(ingress['ip']) !== '') ingress['ipMode'] ??= 'VIP';
+      if (textAt(ingress, 'ip') !== '') ingress['ipMode'] ??= 'VIP';
     }
   }
   const status = ensureObject(object, 'status');

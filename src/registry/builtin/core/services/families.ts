@@ -1,8 +1,8 @@
-import { type FieldError, FieldPath, invalid, duplicate, required } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { textOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { stringsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
-import { choiceIfSet, ipErrors } from '../../shared/checks.js';
+import { choiceIfSet, eachErrors, ipErrors, noDuplicates } from '../../shared/checks.js';
 
 const SPEC = FieldPath.of('spec');
 const CLUSTER_IPS = SPEC.child('clusterIPs');
@@ -23,13 +23,14 @@ export function addressErrors(spec: JsonObject, before: JsonObject | undefined):
   if (spec['type'] === 'ExternalName') return [];
   const ips = stringsOf(spec['clusterIPs']);
   const families = stringsOf(spec['ipFamilies']);
-  const errors = pairErrors(textOf(spec['clusterIP']), ips);
-  const seen = new Set<string>();
-  families.forEach((family, i) => {
-    errors.push(...choiceIfSet(family, FAMILIES.index(i), KNOWN_FAMILIES));
-    if (seen.has(family)) errors.push(duplicate(FAMILIES.index(i), family));
-    seen.add(family);
-  });
+  const errors = pairErrors(textAt(spec, 'clusterIP'), ips);
+  const again = noDuplicates();
+  errors.push(
+    ...eachErrors(families, FAMILIES, (family, path) => [
+      ...choiceIfSet(family, path, KNOWN_FAMILIES),
+      ...again(family, path),
+    ]),
+  );
   errors.push(...choiceIfSet(spec['ipFamilyPolicy'], POLICY, POLICIES));
   const wrong = singleErrors(ips, stringsOf(before?.['clusterIPs']));
   errors.push(...wrong);
@@ -86,18 +87,18 @@ export function changedAddressErrors(spec: JsonObject, before: JsonObject): Fiel
 
 /** Keeps the cluster IPs that an update omits, and makes clusterIPs follow clusterIP. */
 export function followClusterIP(spec: JsonObject, before: JsonObject | undefined): void {
-  const single = textOf(spec['clusterIP']);
+  const single = textAt(spec, 'clusterIP');
   const ips = stringsOf(spec['clusterIPs']);
   if (before === undefined) {
     if (single !== '' && ips.length === 0) spec['clusterIPs'] = [single];
     return;
   }
-  const [oldSingle, oldIps] = [textOf(before['clusterIP']), stringsOf(before['clusterIPs'])];
+  const [oldSingle, oldIps] = [textAt(before, 'clusterIP'), stringsOf(before['clusterIPs'])];
   if (before['type'] !== 'ExternalName' && spec['type'] !== 'ExternalName') {
     if (single === '' && oldSingle !== '') spec['clusterIP'] = oldSingle;
     if (ips.length === 0 && oldIps.length > 0) spec['clusterIPs'] = [...oldIps];
   } else if (ips.length === 0 && oldIps.length > 0 && single === oldSingle) spec['clusterIPs'] = [...oldIps];
-  const now = textOf(spec['clusterIP']);
+  const now = textAt(spec, 'clusterIP');
   if (now === oldSingle || !same(stringsOf(spec['clusterIPs']), oldIps)) return;
   if (now === '') delete spec['clusterIPs'];
   else spec['clusterIPs'] = [now];
@@ -125,13 +126,13 @@ export function fillFamilies(object: KubeObject, before: JsonObject | undefined)
   const selector = objectAt(spec, 'selector');
   const open = spec['clusterIP'] === 'None' && (selector === undefined || Object.keys(selector).length === 0);
   if (typeof spec['ipFamilyPolicy'] !== 'string') {
-    spec['ipFamilyPolicy'] = textOf(before?.['ipFamilyPolicy']) || (open ? 'RequireDualStack' : 'SingleStack');
+    spec['ipFamilyPolicy'] = textAt(before, 'ipFamilyPolicy') || (open ? 'RequireDualStack' : 'SingleStack');
   }
   const found = addressErrors(spec, before);
   if (found.length > 0) return found;
   const errors = [...(before === undefined ? [] : reducedErrors(spec, before)), ...inferFamilies(spec)];
   if (errors.length > 0) return errors;
-  const policy = textOf(spec['ipFamilyPolicy']);
+  const policy = textAt(spec, 'ipFamilyPolicy');
   const families = stringsOf(spec['ipFamilies']);
   if (open) {
     const first = families[0] ?? CONFIGURED;
@@ -142,9 +143,11 @@ export function fillFamilies(object: KubeObject, before: JsonObject | undefined)
   if (policy === 'RequireDualStack') {
     errors.push(invalid(POLICY, policy, 'this cluster is not configured for dual-stack services'));
   }
-  families.forEach((family, i) => {
-    if (family !== CONFIGURED) errors.push(invalid(FAMILIES.index(i), family, 'not configured on this cluster'));
-  });
+  errors.push(
+    ...eachErrors(families, FAMILIES, (family, path) =>
+      family === CONFIGURED ? [] : [invalid(path, family, 'not configured on this cluster')],
+    ),
+  );
   if (errors.length === 0 && families.length === 0) spec['ipFamilies'] = [CONFIGURED];
   return errors;
 }
@@ -155,7 +158,7 @@ function keepsPreferred(spec: JsonObject, before: JsonObject | undefined): boole
     before !== undefined &&
     spec['ipFamilyPolicy'] === 'PreferDualStack' &&
     before['type'] === spec['type'] &&
-    ['ClusterIP', 'NodePort', 'LoadBalancer'].includes(textOf(spec['type'])) &&
+    ['ClusterIP', 'NodePort', 'LoadBalancer'].includes(textAt(spec, 'type')) &&
     (before['ipFamilyPolicy'] ?? 'PreferDualStack') === 'PreferDualStack' &&
     same(stringsOf(spec['clusterIPs']), stringsOf(before['clusterIPs'])) &&
     same(stringsOf(spec['ipFamilies']), stringsOf(before['ipFamilies']))
@@ -165,7 +168,7 @@ function keepsPreferred(spec: JsonObject, before: JsonObject | undefined): boole
 /** With SingleStack, drops the second of two unchanged values. Otherwise rejects the removal of one. */
 function reducedErrors(spec: JsonObject, before: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
-  const policy = textOf(spec['ipFamilyPolicy']);
+  const policy = textAt(spec, 'ipFamilyPolicy');
   for (const [field, what] of [
     ['clusterIPs', 'cluster IP'],
     ['ipFamilies', 'IP family'],
@@ -185,7 +188,7 @@ function inferFamilies(spec: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
   const ips = stringsOf(spec['clusterIPs']);
   const families = stringsOf(spec['ipFamilies']);
-  const policy = textOf(spec['ipFamilyPolicy']);
+  const policy = textAt(spec, 'ipFamilyPolicy');
   if (policy === 'SingleStack') {
     const text = (what: string): string =>
       `must be 'RequireDualStack' or 'PreferDualStack' when multiple ${what} are specified`;

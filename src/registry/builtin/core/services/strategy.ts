@@ -1,5 +1,4 @@
 import {
-  duplicate,
   FieldError,
   FieldPath,
   forbidden,
@@ -7,11 +6,11 @@ import {
   Printed,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { newInvalid } from '../../../../apimachinery/meta/errors.js';
 import { goJson, type KubeObject } from '../../../../apimachinery/meta/meta.js';
-import { labelErrors, subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
+import { labelErrors, subdomainErrors, toFieldErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { isDns1123Subdomain, nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';
 import { validateLabels } from '../../../../apimachinery/validation/object-meta.js';
 import type { Strategy } from '../../../rest/interfaces.js';
@@ -19,10 +18,13 @@ import {
   appProtocolErrors,
   choice,
   choiceIfSet,
+  eachErrors,
   ipErrors,
+  noDuplicates,
   portErrors as portNumberOrNameErrors,
   portNumberErrors,
   PROTOCOLS,
+  type TextCheck,
 } from '../../shared/checks.js';
 import { keepField, numberOf } from '../../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
@@ -36,19 +38,14 @@ const SPEC = FieldPath.of('spec');
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const AFFINITIES = ['ClientIP', 'None'];
 
-function portErrors(port: JsonObject, needsName: boolean, path: FieldPath, names: Set<string>): FieldError[] {
-  const errors: FieldError[] = [];
-  const name = textOf(port['name']);
-  if (needsName && name === '') errors.push(required(path.child('name')));
-  else if (name !== '') {
-    errors.push(...labelErrors(name, path.child('name')));
-    if (names.has(name)) errors.push(duplicate(path.child('name'), name));
-    names.add(name);
-  }
+function portErrors(port: JsonObject, needsName: boolean, path: FieldPath, again: TextCheck): FieldError[] {
+  const name = textAt(port, 'name');
+  const at = path.child('name');
   return [
-    ...errors,
+    ...(needsName && name === '' ? [required(at)] : []),
+    ...(name === '' ? [] : [...labelErrors(name, at), ...again(name, at)]),
     ...portNumberErrors(numberOf(port['port']), path.child('port')),
-    ...choice(textOf(port['protocol']), path.child('protocol'), PROTOCOLS),
+    ...choice(textAt(port, 'protocol'), path.child('protocol'), PROTOCOLS),
     ...portNumberOrNameErrors(port['targetPort'], path.child('targetPort')),
     ...appProtocolErrors(port, path),
   ];
@@ -63,7 +60,7 @@ function duplicatePort(path: FieldPath, port: JsonObject): FieldError {
 
 /** Rejects the fields that a service of its type cannot have. */
 function typeErrors(spec: JsonObject, headless: boolean): FieldError[] {
-  const type = textOf(spec['type']);
+  const type = textAt(spec, 'type');
   if (headless && (type === 'LoadBalancer' || type === 'NodePort')) {
     return [invalid(SPEC.child('clusterIPs').index(0), 'None', `may not be set to 'None' for ${type} services`)];
   }
@@ -71,7 +68,7 @@ function typeErrors(spec: JsonObject, headless: boolean): FieldError[] {
   const set = [
     stringsOf(spec['clusterIPs']).length > 0 ? ['clusterIPs'] : [],
     stringsOf(spec['ipFamilies']).length > 0 ? ['ipFamilies'] : [],
-    textOf(spec['ipFamilyPolicy']) === '' ? [] : ['ipFamilyPolicy'],
+    textAt(spec, 'ipFamilyPolicy') === '' ? [] : ['ipFamilyPolicy'],
   ].flat();
   const errors = set.map((field) => forbidden(SPEC.child(field), 'may not be set for ExternalName services'));
   return [...errors, ...externalNameErrors(spec)];
@@ -83,15 +80,14 @@ function portsErrors(spec: JsonObject, headless: boolean): FieldError[] {
   const path = SPEC.child('ports');
   if (ports.length === 0 && !headless && spec['type'] !== 'ExternalName') errors.push(required(path));
   errors.push(...typeErrors(spec, headless));
-  const names = new Set<string>();
-  ports.forEach((port, i) => errors.push(...portErrors(port, ports.length > 1, path.index(i), names)));
-  return errors;
+  const again = noDuplicates();
+  return [...errors, ...eachErrors(ports, path, (port, at) => portErrors(port, ports.length > 1, at, again))];
 }
 
 function samePorts(spec: JsonObject): FieldError[] {
   const seen = new Set<string>();
   return objectsOf(spec['ports']).flatMap((port, i) => {
-    const key = `${textOf(port['protocol'])}/${String(numberOf(port['port']))}`;
+    const key = `${textAt(port, 'protocol')}/${String(numberOf(port['port']))}`;
     if (seen.has(key)) return [duplicatePort(SPEC.child('ports').index(i), port)];
     seen.add(key);
     return [];
@@ -100,7 +96,7 @@ function samePorts(spec: JsonObject): FieldError[] {
 
 function externalNameErrors(spec: JsonObject): FieldError[] {
   const path = SPEC.child('externalName');
-  const given = textOf(spec['externalName']);
+  const given = textAt(spec, 'externalName');
   const name = given.endsWith('.') ? given.slice(0, -1) : given;
   if (name === '') return [required(path)];
   return subdomainErrors(name, path);
@@ -114,23 +110,25 @@ function validate(object: KubeObject, old?: KubeObject): FieldError[] {
   const selector = objectAt(spec, 'selector');
   if (selector !== undefined)
     errors.push(...validateLabels(selector as Record<string, string>, SPEC.child('selector')));
-  errors.push(...choice(textOf(spec['sessionAffinity']), SPEC.child('sessionAffinity'), AFFINITIES));
+  errors.push(...choice(textAt(spec, 'sessionAffinity'), SPEC.child('sessionAffinity'), AFFINITIES));
   errors.push(...affinityErrors(spec));
-  errors.push(...addressErrors(spec, old === undefined ? undefined : objectAt(old, 'spec')));
-  const before = old === undefined ? undefined : objectAt(old, 'spec');
+  const before = objectAt(old, 'spec');
   const known = stringsOf(before?.['externalIPs']);
-  stringsOf(spec['externalIPs']).forEach((ip, i) => {
-    if (!known.includes(ip)) errors.push(...ipErrors(ip, SPEC.child('externalIPs').index(i)));
-  });
   return [
     ...errors,
-    ...choice(textOf(spec['type']), SPEC.child('type'), TYPES),
+    ...addressErrors(spec, before),
+    ...eachErrors(stringsOf(spec['externalIPs']), SPEC.child('externalIPs'), (ip, path) =>
+      known.includes(ip) ? [] : ipErrors(ip, path),
+    ),
+    ...choice(textAt(spec, 'type'), SPEC.child('type'), TYPES),
     ...nodePortErrors(spec),
     ...samePorts(spec),
     ...sourceRangeErrors(spec, before),
     ...trafficErrors(spec),
   ];
 }
+
+const rangeErrors = toFieldErrors(cidrErrors);
 
 /** Reports errors under the name of the Go field, as kube-apiserver does. */
 function sourceRangeErrors(spec: JsonObject, before: JsonObject | undefined): FieldError[] {
@@ -140,10 +138,7 @@ function sourceRangeErrors(spec: JsonObject, before: JsonObject | undefined): Fi
   const errors: FieldError[] = [];
   if (spec['type'] !== 'LoadBalancer') errors.push(forbidden(path, "may only be used when `type` is 'LoadBalancer'"));
   const known = stringsOf(before?.['loadBalancerSourceRanges']).map((text) => text.trim());
-  ranges.forEach((text, i) => {
-    if (!known.includes(text)) errors.push(...cidrErrors(text).map((why) => invalid(path.index(i), text, why)));
-  });
-  return errors;
+  return [...errors, ...eachErrors(ranges, path, (text, at) => (known.includes(text) ? [] : rangeErrors(text, at)))];
 }
 
 const ingressOf = (object: KubeObject): JsonObject[] =>
@@ -154,15 +149,15 @@ function statusErrors(object: KubeObject, old: KubeObject): FieldError[] {
   const path = FieldPath.of('status', 'loadBalancer', 'ingress');
   if (ingress.length > 0 && objectAt(object, 'spec')?.['type'] !== 'LoadBalancer')
     return [forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")];
-  const known = ingressOf(old).map((entry) => textOf(entry['ip']));
-  return ingress.flatMap((entry, i) => ingressErrors(entry, path.index(i), known));
+  const known = ingressOf(old).map((entry) => textAt(entry, 'ip'));
+  return eachErrors(ingress, path, (entry, at) => ingressErrors(entry, at, known));
 }
 
 const IP_MODES = ['Proxy', 'VIP'];
 
 function ingressErrors(entry: JsonObject, path: FieldPath, known: readonly string[]): FieldError[] {
   const errors: FieldError[] = [];
-  const [ip, hostname] = [textOf(entry['ip']), textOf(entry['hostname'])];
+  const [ip, hostname] = [textAt(entry, 'ip'), textAt(entry, 'hostname')];
   const mode = entry['ipMode'];
   if (ip !== '' && !known.includes(ip)) errors.push(...ipErrors(ip, path.child('ip')));
   if (typeof mode === 'string') {

@@ -1,5 +1,5 @@
-import { isObject, type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import { isObject, type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { numberOf } from '../../shared/fields.js';
 import { Age, tableOf } from '../../shared/table.js';
@@ -11,7 +11,7 @@ function formatLabels(labels: unknown): string {
   if (!isObject(labels as JsonObject | undefined)) return NONE;
   const map = labels as JsonObject;
   const keys = Object.keys(map).sort(compareUtf8);
-  return keys.length === 0 ? NONE : keys.map((key) => `${key}=${textOf(map[key])}`).join(',');
+  return keys.length === 0 ? NONE : keys.map((key) => `${key}=${textAt(map, key)}`).join(',');
 }
 
 function externalIPs(service: KubeObject, spec: JsonObject): string {
@@ -23,13 +23,13 @@ function externalIPs(service: KubeObject, spec: JsonObject): string {
     case 'LoadBalancer': {
       const ingress = objectsOf(objectAt(objectAt(service, 'status'), 'loadBalancer')?.['ingress']);
       const balanced = ingress
-        .map((entry) => textOf(entry['ip']) || textOf(entry['hostname']))
+        .map((entry) => textAt(entry, 'ip') || textAt(entry, 'hostname'))
         .filter((ip) => ip !== '');
       const all = [...new Set(balanced)].sort(compareUtf8).concat(given);
       return all.length === 0 ? '<pending>' : all.join(',');
     }
     case 'ExternalName':
-      return textOf(spec['externalName']);
+      return textAt(spec, 'externalName');
     default:
       return '<unknown>';
   }
@@ -39,7 +39,7 @@ function ports(spec: JsonObject): string {
   const pieces = objectsOf(spec['ports']).map((port) => {
     const node = numberOf(port['nodePort']);
     const number = String(numberOf(port['port']));
-    return `${number}${node > 0 ? `:${String(node)}` : ''}/${textOf(port['protocol'])}`;
+    return `${number}${node > 0 ? `:${String(node)}` : ''}/${textAt(port, 'protocol')}`;
   });
   return pieces.length === 0 ? NONE : pieces.join(',');
 }
@@ -48,7 +48,7 @@ export const serviceTable = tableOf('api/v1/services', (service) => {
   const spec = objectAt(service, 'spec') ?? {};
   return [
     service.metadata.name ?? '',
-    textOf(spec['type']),
+    textAt(spec, 'type'),
     stringsOf(spec['clusterIPs'])[0] ?? NONE,
     externalIPs(service, spec),
     ports(spec),

@@ -6,8 +6,8 @@ import {
   invalid,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { choice, choiceIfSet, portNumberErrors } from '../../shared/checks.js';
 import { numberOf } from '../../shared/fields.js';
@@ -40,7 +40,7 @@ export function affinityErrors(spec: JsonObject): FieldError[] {
 export function nodePortErrors(spec: JsonObject): FieldError[] {
   const ports = objectsOf(spec['ports']).map((port, i) => ({
     number: numberOf(port['nodePort']),
-    key: `${textOf(port['protocol'])}/${String(numberOf(port['nodePort']))}`,
+    key: `${textAt(port, 'protocol')}/${String(numberOf(port['nodePort']))}`,
     path: SPEC.child('ports').index(i),
   }));
   const given = ports.filter(({ number }) => number !== 0);
@@ -57,7 +57,7 @@ const unusable = (path: FieldPath): FieldError =>
   forbidden(path.child('nodePort'), "may not be used when `type` is 'ClusterIP'");
 
 function externalErrors(spec: JsonObject): FieldError[] {
-  const policy = textOf(spec['externalTrafficPolicy']);
+  const policy = textAt(spec, 'externalTrafficPolicy');
   const path = SPEC.child('externalTrafficPolicy');
   if (externallyAccessible(spec)) return choice(policy, path, POLICIES);
   return policy === '' ? [] : [invalid(path, policy, 'may only be set for externally-accessible services')];

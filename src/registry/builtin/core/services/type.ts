@@ -1,5 +1,4 @@
-import { objectAt } from '../../../../apimachinery/json/json.js';
-import { textOf } from '../../../../apimachinery/json/values.js';
+import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { applyServiceDefaults } from './defaults.js';
@@ -9,7 +8,6 @@ import { serviceTable } from './table.js';
 export const services = builtinType({
   group: '',
   resource: 'services',
-  singular: 'service',
   kind: 'Service',
   shortNames: ['svc'],
   categories: ['all'],
@@ -25,7 +23,7 @@ export const services = builtinType({
   deletion: { companionResource: 'endpoints' },
   selectableFields: ['spec.clusterIP', 'spec.type'],
   fields: (service) => ({
-    'spec.clusterIP': textOf(objectAt(service, 'spec')?.['clusterIP']),
-    'spec.type': textOf(objectAt(service, 'spec')?.['type']),
+    'spec.clusterIP': textAt(objectAt(service, 'spec'), 'clusterIP'),
+    'spec.type': textAt(objectAt(service, 'spec'), 'type'),
   }),
 });

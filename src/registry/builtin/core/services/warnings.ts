@@ -1,4 +1,4 @@
-import { isObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { isObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { addressWarnings, cidrWarnings } from '../../../../apimachinery/validation/addresses.js';
@@ -11,7 +11,7 @@ export function serviceWarnings(object: KubeObject): string[] {
   const spec = objectAt(object, 'spec') ?? {};
   const { type, clusterIP, sessionAffinity, trafficDistribution } = spec;
   const external = stringsOf(spec['externalIPs']);
-  const balancer = stringAt(spec, 'loadBalancerIP') ?? '';
+  const balancer = textAt(spec, 'loadBalancerIP');
   const headless = type === 'ClusterIP' && clusterIP === 'None';
   const byName = type === 'ExternalName';
   const each = (field: string, texts: readonly string[], look: (path: string, text: string) => string[]): string[] =>
@@ -36,7 +36,7 @@ export function serviceWarnings(object: KubeObject): string[] {
     ...each('loadBalancerSourceRanges', stringsOf(spec['loadBalancerSourceRanges']), cidrWarnings),
     ...when(byName && external.length > 0, 'spec.externalIPs is ignored when spec.type is "ExternalName"'),
     ...when(
-      !byName && (stringAt(spec, 'externalName') ?? '') !== '',
+      !byName && textAt(spec, 'externalName') !== '',
       'spec.externalName is ignored when spec.type is not "ExternalName"',
     ),
     ...when(
@@ -51,7 +51,7 @@ export function serviceStatusWarnings(object: KubeObject): string[] {
   const ingress = objectAt(objectAt(object, 'status'), 'loadBalancer')?.['ingress'];
   if (!Array.isArray(ingress)) return [];
   return ingress.flatMap((entry, i) => {
-    const ip = isObject(entry) ? (stringAt(entry, 'ip') ?? '') : '';
+    const ip = isObject(entry) ? textAt(entry, 'ip') : '';
     return ip === '' ? [] : addressWarnings(`status.loadBalancer.ingress[${String(i)}]`, ip);
   });
 }

@@ -9,7 +9,6 @@ import { fromCoreEvent, toCoreEvent } from './conversion.js';
 export const eventsV1 = builtinType({
   group: 'events.k8s.io',
   resource: 'events',
-  singular: 'event',
   kind: 'Event',
   shortNames: ['ev'],
   namespaced: true,

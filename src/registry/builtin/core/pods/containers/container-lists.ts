@@ -7,10 +7,11 @@ import {
   notFound,
   required,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { isObject, type JsonObject } from '../../../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../../../apimachinery/json/values.js';
+import { isObject, type JsonObject, textAt } from '../../../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../../../apimachinery/json/values.js';
 import { emptyMembersOf } from '../../../../../apimachinery/scheme/empty-members.js';
 import { containerErrors, hostPortErrors, paddedImageErrors, type PodParts, restartErrors } from './containers.js';
+import { itemErrors, noDuplicates } from '../../../shared/checks.js';
 import { CONTAINER_LISTS } from '../fields.js';
 import { lifecycleErrors, probesErrors } from './handlers.js';
 
@@ -21,53 +22,47 @@ export function allContainers(spec: JsonObject, path: FieldPath): (readonly [Jso
   );
 }
 
-const namesOf = (containers: readonly JsonObject[]): string[] => containers.map(({ name }) => textOf(name));
+const namesOf = (containers: readonly JsonObject[]): string[] => containers.map((one) => textAt(one, 'name'));
 
-export function regularErrors(containers: readonly JsonObject[], path: FieldPath, parts: PodParts): FieldError[] {
-  if (containers.length === 0) return [required(path)];
-  const names = new Set<string>();
-  const errors = containers.flatMap((container, i) => {
-    const at = path.index(i);
-    const name = textOf(container['name']);
-    const found = containerErrors(container, at, parts);
-    if (names.has(name)) found.push(duplicate(at.child('name'), name));
-    names.add(name);
-    return [
-      ...found,
-      ...lifecycleErrors(container, at, parts.grace),
-      ...probesErrors(container, at, parts.grace),
-      ...restartErrors(container, at),
-    ];
-  });
-  return [...errors, ...hostPortErrors(containers, path)];
+export function regularErrors(spec: JsonObject, path: FieldPath, parts: PodParts): FieldError[] {
+  const containers = objectsOf(spec['containers']);
+  if (containers.length === 0) return [required(path.child('containers'))];
+  const again = noDuplicates();
+  const errors = itemErrors(spec, 'containers', path, (container, at) => [
+    ...containerErrors(container, at, parts),
+    ...again(textAt(container, 'name'), at.child('name')),
+    ...lifecycleErrors(container, at, parts.grace),
+    ...probesErrors(container, at, parts.grace),
+    ...restartErrors(container, at),
+  ]);
+  return [...errors, ...hostPortErrors(containers, path.child('containers'))];
 }
 
 const NOT_FOR_INIT = ['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'];
 
 /** Validates init containers, which run before the regular ones or, if they always restart, beside them. */
 export function initErrors(
-  containers: readonly JsonObject[],
-  regular: readonly JsonObject[],
+  spec: JsonObject,
   path: FieldPath,
   parts: PodParts,
-  before: readonly JsonObject[] | undefined,
+  before: JsonObject | undefined,
 ): FieldError[] {
-  const names = new Set(namesOf(regular));
-  return containers.flatMap((container, i) => {
-    const at = path.index(i);
-    const name = textOf(container['name']);
+  const names = new Set(namesOf(objectsOf(spec['containers'])));
+  const hadResizes = objectsOf(before?.['initContainers']).some(restartsOnResize);
+  return itemErrors(spec, 'initContainers', path, (container, at) => {
+    const name = textAt(container, 'name');
     const beside = container['restartPolicy'] === 'Always';
     const errors = [...containerErrors(container, at, parts), ...restartErrors(container, at)];
     if (names.has(name)) errors.push(duplicate(at.child('name'), name));
     else if (name !== '') names.add(name);
     // They run one after another: each is checked separately, as if it were the first.
-    errors.push(...hostPortErrors([container], path));
+    errors.push(...hostPortErrors([container], path.child('initContainers')));
     if (beside)
       return [...errors, ...lifecycleErrors(container, at, parts.grace), ...probesErrors(container, at, parts.grace)];
     const why = 'may not be set for init containers without restartPolicy=Always';
     const set = NOT_FOR_INIT.filter((field) => isObject(container[field]));
     errors.push(...set.map((field) => forbidden(at.child(field), why)));
-    return before?.some(restartsOnResize) === true ? errors : [...errors, ...resizeErrors(container, at)];
+    return hadResizes ? errors : [...errors, ...resizeErrors(container, at)];
   });
 }
 
@@ -76,13 +71,12 @@ const restartsOnResize = (container: JsonObject): boolean =>
   container['restartPolicy'] !== 'Always' &&
   objectsOf(container['resizePolicy']).some((policy) => policy['restartPolicy'] === 'RestartContainer');
 
-function resizeErrors(container: JsonObject, path: FieldPath): FieldError[] {
-  return objectsOf(container['resizePolicy']).flatMap((policy, i) => {
-    if (policy['restartPolicy'] !== 'RestartContainer') return [];
-    const at = path.child('resizePolicy').index(i).child('restartPolicy');
-    return [invalid(at, 'RestartContainer', "must not be set to 'RestartContainer' for non-sidecar initContainers")];
+const resizeErrors = (container: JsonObject, path: FieldPath): FieldError[] =>
+  itemErrors(container, 'resizePolicy', path, ({ restartPolicy }, at) => {
+    if (restartPolicy !== 'RestartContainer') return [];
+    const why = "must not be set to 'RestartContainer' for non-sidecar initContainers";
+    return [invalid(at.child('restartPolicy'), 'RestartContainer', why)];
   });
-}
 
 /** The fields that ephemeral containers may not have, in the order of the type. */
 const NOT_FOR_EPHEMERAL = [
@@ -107,22 +101,23 @@ function isSet(container: JsonObject, field: string): boolean {
 export function ephemeralErrors(spec: JsonObject, path: FieldPath, parts: PodParts): FieldError[] {
   const others = new Set(namesOf([...objectsOf(spec['containers']), ...objectsOf(spec['initContainers'])]));
   const names = new Set(others);
-  return objectsOf(spec['ephemeralContainers']).flatMap((container, i) => {
-    const at = path.index(i);
-    const name = textOf(container['name']);
+  return itemErrors(spec, 'ephemeralContainers', path, (container, at) => {
+    const name = textAt(container, 'name');
     const errors = [...containerErrors(container, at, parts), ...paddedImageErrors(container, at)];
     if (names.has(name)) errors.push(duplicate(at.child('name'), name));
     names.add(name);
-    const target = textOf(container['targetContainerName']);
+    const target = textAt(container, 'targetContainerName');
     if (target !== '' && !others.has(target)) errors.push(notFound(at.child('targetContainerName'), target));
     const why = 'cannot be set for an Ephemeral Container';
     const set = NOT_FOR_EPHEMERAL.filter((field) => isSet(container, field));
     errors.push(...set.map((field) => forbidden(at.child(field), why)));
-    objectsOf(container['volumeMounts']).forEach((mount, j) => {
-      for (const field of ['subPath', 'subPathExpr']) {
-        if (textOf(mount[field]) !== '') errors.push(forbidden(at.child('volumeMounts').index(j).child(field), why));
-      }
-    });
-    return errors;
+    return [
+      ...errors,
+      ...itemErrors(container, 'volumeMounts', at, (mount, mountPath) =>
+        ['subPath', 'subPathExpr']
+          .filter((field) => textAt(mount, field) !== '')
+          .map((field) => forbidden(mountPath.child(field), why)),
+      ),
+    ];
   });
 }

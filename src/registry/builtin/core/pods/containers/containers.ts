@@ -8,17 +8,22 @@ import {
   required,
   tooMany,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../../../apimachinery/json/values.js';
 import { labelErrors } from '../../../../../apimachinery/validation/name-errors.js';
-import { isPortName } from '../../../../../apimachinery/validation/names.js';
 import {
   backstepErrors,
   choice,
   choiceIfSet,
   descendingPathErrors,
+  eachErrors,
+  itemErrors,
+  noDuplicates,
+  portNameErrors,
   portNumberErrors,
   PROTOCOLS,
+  requiredOr,
+  type TextCheck,
 } from '../../../shared/checks.js';
 import { numberOf } from '../../../shared/fields.js';
 import { resourceErrors } from '../../../shared/resources.js';
@@ -40,21 +45,16 @@ export interface PodParts {
 
 const TERMINATION_POLICIES = ['File', 'FallbackToLogsOnError'];
 
-function portErrors(port: JsonObject, path: FieldPath, names: Set<string>): FieldError[] {
-  const errors: FieldError[] = [];
-  const name = textOf(port['name']);
-  if (name !== '') {
-    const texts = isPortName(name);
-    errors.push(...texts.map((text) => invalid(path.child('name'), name, text)));
-    if (texts.length === 0 && names.has(name)) errors.push(duplicate(path.child('name'), name));
-    if (texts.length === 0) names.add(name);
-  }
+function portErrors(port: JsonObject, path: FieldPath, again: TextCheck): FieldError[] {
+  const name = textAt(port, 'name');
+  const errors = name === '' ? [] : portNameErrors(name, path.child('name'));
+  if (name !== '' && errors.length === 0) errors.push(...again(name, path.child('name')));
   const number = numberOf(port['containerPort']);
   const at = path.child('containerPort');
   errors.push(...(number === 0 ? [required(at)] : portNumberErrors(number, at)));
   const host = numberOf(port['hostPort']);
   if (host !== 0) errors.push(...portNumberErrors(host, path.child('hostPort')));
-  return [...errors, ...choice(textOf(port['protocol']), path.child('protocol'), PROTOCOLS)];
+  return [...errors, ...choice(textAt(port, 'protocol'), path.child('protocol'), PROTOCOLS)];
 }
 
 const PROPAGATION = ['Bidirectional', 'HostToContainer', 'None'];
@@ -84,14 +84,14 @@ function recursiveErrors(mount: JsonObject, path: FieldPath): FieldError[] {
 function mountErrors(container: JsonObject, path: FieldPath, { volumes }: PodParts): FieldError[] {
   const all = path.child('volumeMounts');
   const devices = new Map(
-    objectsOf(container['volumeDevices']).map((one) => [textOf(one['name']), textOf(one['devicePath'])]),
+    objectsOf(container['volumeDevices']).map((one) => [textAt(one, 'name'), textAt(one, 'devicePath')]),
   );
   const devicePaths = new Set(devices.values());
   const points = new Set<string>();
   return objectsOf(container['volumeMounts']).flatMap((mount, i) => {
     const at = all.index(i);
-    const name = textOf(mount['name']);
-    const point = textOf(mount['mountPath']);
+    const name = textAt(mount, 'name');
+    const point = textAt(mount, 'mountPath');
     const errors = name === '' ? [required(at.child('name'))] : [];
     if (!volumes.has(name)) errors.push(notFound(at.child('name'), name));
     if (point === '') errors.push(required(at.child('mountPath')));
@@ -101,7 +101,7 @@ function mountErrors(container: JsonObject, path: FieldPath, { volumes }: PodPar
     if (devicePaths.has(point)) {
       errors.push(invalid(at.child('mountPath'), point, 'must not already exist as a path in volumeDevices'));
     }
-    const [sub, expression] = [textOf(mount['subPath']), textOf(mount['subPathExpr'])];
+    const [sub, expression] = [textAt(mount, 'subPath'), textAt(mount, 'subPathExpr')];
     // For some fields kube-apiserver reports the list, not the item.
     if (sub !== '') errors.push(...descendingPathErrors(sub, all.child('subPath')));
     if (expression !== '') {
@@ -116,14 +116,14 @@ function mountErrors(container: JsonObject, path: FieldPath, { volumes }: PodPar
 
 function deviceErrors(container: JsonObject, path: FieldPath, { volumes }: PodParts): FieldError[] {
   const mounts = new Map(
-    objectsOf(container['volumeMounts']).map((one) => [textOf(one['name']), textOf(one['mountPath'])]),
+    objectsOf(container['volumeMounts']).map((one) => [textAt(one, 'name'), textAt(one, 'mountPath')]),
   );
   const mountPaths = new Set(mounts.values());
   const names = new Set<string>();
   const paths = new Set<string>();
   return objectsOf(container['volumeDevices']).flatMap((device, i) => {
     const [nameAt, pathAt] = [path.index(i).child('name'), path.index(i).child('devicePath')];
-    const [name, where] = [textOf(device['name']), textOf(device['devicePath'])];
+    const [name, where] = [textAt(device, 'name'), textAt(device, 'devicePath')];
     const errors = name === '' ? [required(nameAt)] : [];
     if (names.has(name)) errors.push(invalid(nameAt, name, 'must be unique'));
     const volume = volumes.get(name);
@@ -148,13 +148,11 @@ function deviceErrors(container: JsonObject, path: FieldPath, { volumes }: PodPa
 
 /** Validates the resize policies of a container. In most errors kube-apiserver reports the list, not the item. */
 function resizeErrors(policies: readonly JsonObject[], path: FieldPath, restartPolicy: string): FieldError[] {
-  const seen = new Set<string>();
-  return policies.flatMap((policy, i) => {
-    const resource = textOf(policy['resourceName']);
-    const restart = textOf(policy['restartPolicy']);
-    const errors = seen.has(resource) ? [duplicate(path.index(i), resource)] : [];
-    seen.add(resource);
-    errors.push(...choice(resource, path, ['cpu', 'memory']));
+  const again = noDuplicates();
+  return eachErrors(policies, path, (policy, at) => {
+    const resource = textAt(policy, 'resourceName');
+    const restart = textAt(policy, 'restartPolicy');
+    const errors = [...again(resource, at), ...choice(resource, path, ['cpu', 'memory'])];
     errors.push(...choice(restart, path, ['NotRequired', 'RestartContainer']));
     if (restartPolicy === 'Never' && restart !== 'NotRequired') {
       errors.push(invalid(path, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'"));
@@ -165,22 +163,18 @@ function resizeErrors(policies: readonly JsonObject[], path: FieldPath, restartP
 
 /** Validates a container of any list. */
 export function containerErrors(container: JsonObject, path: FieldPath, parts: PodParts): FieldError[] {
-  const name = textOf(container['name']);
-  const errors = name === '' ? [required(path.child('name'))] : labelErrors(name, path.child('name'));
-  if (textOf(container['image']) === '') errors.push(required(path.child('image')));
-  const policy = textOf(container['terminationMessagePolicy']);
-  errors.push(...choice(policy, path.child('terminationMessagePolicy'), TERMINATION_POLICIES));
-  const portNames = new Set<string>();
-  objectsOf(container['ports']).forEach((port, i) =>
-    errors.push(...portErrors(port, path.child('ports').index(i), portNames)),
-  );
+  const policy = textAt(container, 'terminationMessagePolicy');
+  const again = noDuplicates();
   return [
-    ...errors,
-    ...envErrors(objectsOf(container['env']), path.child('env')),
+    ...requiredOr(textAt(container, 'name'), path.child('name'), labelErrors),
+    ...(textAt(container, 'image') === '' ? [required(path.child('image'))] : []),
+    ...choice(policy, path.child('terminationMessagePolicy'), TERMINATION_POLICIES),
+    ...itemErrors(container, 'ports', path, (port, at) => portErrors(port, at, again)),
+    ...itemErrors(container, 'env', path, envErrors),
     ...envFromErrors(objectsOf(container['envFrom']), path.child('envFrom')),
     ...mountErrors(container, path, parts),
     ...deviceErrors(container, path.child('volumeDevices'), parts),
-    ...choice(textOf(container['imagePullPolicy']), path.child('imagePullPolicy'), PULL_POLICIES),
+    ...choice(textAt(container, 'imagePullPolicy'), path.child('imagePullPolicy'), PULL_POLICIES),
     ...resourceErrors(objectAt(container, 'resources') ?? {}, path.child('resources'), parts.claims),
     ...resizeErrors(objectsOf(container['resizePolicy']), path.child('resizePolicy'), parts.restartPolicy),
     ...containerSecurityErrors(container, path.child('securityContext'), parts.hostUsers),
@@ -189,7 +183,7 @@ export function containerErrors(container: JsonObject, path: FieldPath, parts: P
 
 /** Rejects image names padded with whitespace. Only pod templates may have them. */
 export function paddedImageErrors(container: JsonObject, path: FieldPath): FieldError[] {
-  const image = textOf(container['image']);
+  const image = textAt(container, 'image');
   if (image === image.trim()) return [];
   return [invalid(path.child('image'), image, 'must not have leading or trailing whitespace')];
 }
@@ -200,7 +194,7 @@ export function hostPortErrors(containers: readonly JsonObject[], path: FieldPat
   return containers.flatMap((container, i) =>
     objectsOf(container['ports']).flatMap((port, j) => {
       const number = numberOf(port['hostPort']);
-      const key = `${textOf(port['protocol'])}/${textOf(port['hostIP'])}/${String(number)}`;
+      const key = `${textAt(port, 'protocol')}/${textAt(port, 'hostIP')}/${String(number)}`;
       if (number === 0 || !seen.has(key)) {
         if (number !== 0) seen.add(key);
         return [];
@@ -225,16 +219,15 @@ export function restartErrors(container: JsonObject, path: FieldPath): FieldErro
     errors.push(required(path.child('restartPolicy'), 'must specify restartPolicy when restart rules are used'));
   }
   if (rules.length > MAX_RULES) errors.push(tooMany(at, rules.length, MAX_RULES));
-  rules.forEach((rule, i) => errors.push(...ruleErrors(rule, at.index(i))));
-  return errors;
+  return [...errors, ...itemErrors(container, 'restartPolicyRules', path, ruleErrors)];
 }
 
 function ruleErrors(rule: JsonObject, path: FieldPath): FieldError[] {
-  const errors = choiceIfSet(textOf(rule['action']), path.child('action'), RESTART_ACTIONS);
+  const errors = choiceIfSet(textAt(rule, 'action'), path.child('action'), RESTART_ACTIONS);
   const codes = objectAt(rule, 'exitCodes');
   const at = path.child('exitCodes');
   if (codes === undefined) return [...errors, required(at, 'must be specified')];
-  errors.push(...choiceIfSet(textOf(codes['operator']), at.child('operator'), ['In', 'NotIn']));
+  errors.push(...choiceIfSet(textAt(codes, 'operator'), at.child('operator'), ['In', 'NotIn']));
   const count = Array.isArray(codes['values']) ? codes['values'].length : 0;
   return count > MAX_EXIT_CODES ? [...errors, tooMany(at.child('values'), count, MAX_EXIT_CODES)] : errors;
 }

@@ -5,8 +5,7 @@ import {
   notSupported,
   required,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
-import { textOf } from '../../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
 import type { Quantity } from '../../../../../apimachinery/meta/quantity.js';
 import { qualifiedNameErrors } from '../../../../../apimachinery/validation/name-errors.js';
 import { choiceIfSet, filePathErrors, modeErrors } from '../../../shared/checks.js';
@@ -61,8 +60,8 @@ function notConvertible(version: string, path: string): string | undefined {
 
 /** Validates a reference to a field of the pod. */
 export function fieldRefErrors(ref: JsonObject, path: FieldPath, allowed: readonly string[]): FieldError[] {
-  const version = textOf(ref['apiVersion']);
-  const field = textOf(ref['fieldPath']);
+  const version = textAt(ref, 'apiVersion');
+  const field = textAt(ref, 'fieldPath');
   if (version === '') return [required(path.child('apiVersion'))];
   if (field === '') return [required(path.child('fieldPath'))];
   const problem = notConvertible(version, field);
@@ -114,9 +113,9 @@ export function resourceRefErrors(
   path: FieldPath,
   containerName: 'required' | 'implied',
 ): FieldError[] {
-  const resource = textOf(ref['resource']);
+  const resource = textAt(ref, 'resource');
   const errors: FieldError[] = [];
-  if (containerName === 'required' && textOf(ref['containerName']) === '')
+  if (containerName === 'required' && textAt(ref, 'containerName') === '')
     errors.push(required(path.child('containerName')));
   else if (resource === '') errors.push(required(path.child('resource')));
   else if (!RESOURCES.includes(resource) && !HUGE_PAGES.test(resource)) {
@@ -127,7 +126,7 @@ export function resourceRefErrors(
 
 /** Validates a file with a field of the pod, or with a resource of one of its containers. */
 export function downwardFileErrors(file: JsonObject, path: FieldPath): FieldError[] {
-  const where = textOf(file['path']);
+  const where = textAt(file, 'path');
   const errors = where === '' ? [required(path.child('path'))] : [];
   errors.push(...filePathErrors(where, path.child('path')));
   const field = objectAt(file, 'fieldRef');

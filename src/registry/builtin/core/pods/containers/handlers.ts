@@ -5,8 +5,8 @@ import {
   invalid,
   required,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
+import { objectsOf, stringsOf } from '../../../../../apimachinery/json/values.js';
 import { regexError } from '../../../../../apimachinery/validation/names.js';
 import { choiceIfSet, integerOf, notNegative, portErrors } from '../../../shared/checks.js';
 import { numberOf } from '../../../shared/fields.js';
@@ -25,10 +25,10 @@ function headerErrors(name: string, path: FieldPath): FieldError[] {
 }
 
 const httpGet: Check = (action, path) => {
-  const errors = textOf(action['path']) === '' ? [required(path.child('path'))] : [];
+  const errors = textAt(action, 'path') === '' ? [required(path.child('path'))] : [];
   errors.push(...portErrors(action['port'], path.child('port')));
-  errors.push(...choiceIfSet(textOf(action['scheme']), path.child('scheme'), ['HTTP', 'HTTPS']));
-  const headers = objectsOf(action['httpHeaders']).map(({ name }) => textOf(name));
+  errors.push(...choiceIfSet(textAt(action, 'scheme'), path.child('scheme'), ['HTTP', 'HTTPS']));
+  const headers = objectsOf(action['httpHeaders']).map((header) => textAt(header, 'name'));
   return [...errors, ...headers.flatMap((name) => headerErrors(name, path.child('httpHeaders')))];
 };
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type FieldError, FieldPath, forbidden, invalid } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
 import { textOf } from '../../../../../apimachinery/json/values.js';
 import { type KubeObject, quote } from '../../../../../apimachinery/meta/meta.js';
 import { descendingPathErrors } from '../../../shared/checks.js';
@@ -31,7 +31,7 @@ export function annotationErrors(pod: KubeObject, old: KubeObject | undefined): 
   const spec = objectAt(pod, 'spec') ?? {};
   const errors: FieldError[] = [];
   const mirror = annotations[MIRROR_ANNOTATION];
-  if (mirror !== undefined && textOf(spec['nodeName']) === '') {
+  if (mirror !== undefined && textAt(spec, 'nodeName') === '') {
     errors.push(
       invalid(ANNOTATIONS.key(MIRROR_ANNOTATION), mirror, 'must set spec.nodeName if mirror pod annotation is set'),
     );
@@ -96,7 +96,7 @@ export function profileMatchErrors(pod: KubeObject): FieldError[] {
     objectAt(objectAt(holder, 'securityContext'), name);
   const errors = [
     [SECCOMP_POD, spec, at] as const,
-    ...containers.map(([one, path]) => [`${SECCOMP_CONTAINER}${textOf(one['name'])}`, one, path] as const),
+    ...containers.map(([one, path]) => [`${SECCOMP_CONTAINER}${textAt(one, 'name')}`, one, path] as const),
   ].flatMap(([key, holder, path]) =>
     mismatch(
       'seccomp',
@@ -111,7 +111,7 @@ export function profileMatchErrors(pod: KubeObject): FieldError[] {
     ...errors,
     ...containers.flatMap(([one, path]) => {
       const profile = own(one, 'appArmorProfile') ?? shared;
-      const given = annotations[`${APP_ARMOR}${textOf(one['name'])}`];
+      const given = annotations[`${APP_ARMOR}${textAt(one, 'name')}`];
       return mismatch('apparmor', given, profile, path.child('securityContext', 'appArmorProfile'));
     }),
   ];
@@ -130,7 +130,7 @@ export function appArmorAnnotationsToFields(pod: KubeObject, warn: (text: string
   if (objectAt(spec, 'os')?.['name'] === 'windows') return;
   const shared = objectAt(objectAt(spec, 'securityContext'), 'appArmorProfile');
   for (const [container] of allContainers(spec, FieldPath.empty)) {
-    const key = `${APP_ARMOR}${textOf(container['name'])}`;
+    const key = `${APP_ARMOR}${textAt(container, 'name')}`;
     const annotation = pod.metadata.annotations?.[key];
     const context = objectAt(container, 'securityContext');
     if (annotation === undefined || objectAt(context, 'appArmorProfile') !== undefined) continue;

@@ -1,8 +1,9 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
+import { stringsOf } from '../../../../../apimachinery/json/values.js';
+import { toFieldErrors } from '../../../../../apimachinery/validation/name-errors.js';
 import { maxLenCharacters, regexError } from '../../../../../apimachinery/validation/names.js';
-import { ipErrors } from '../../../shared/checks.js';
+import { eachErrors, ipErrors, itemErrors } from '../../../shared/checks.js';
 
 const MAX_SERVERS = 3;
 const MAX_SEARCHES = 32;
@@ -21,6 +22,8 @@ function searchProblems(name: string): string[] {
   return [...problems, regexError(SEARCH_MESSAGE, `${LABEL}(\\.${LABEL})*`, 'example.com')];
 }
 
+const searchErrors = toFieldErrors(searchProblems);
+
 /** Validates the DNS policy and the DNS configuration of a pod. */
 export function dnsErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   const config = objectAt(spec, 'dnsConfig');
@@ -35,7 +38,7 @@ export function dnsErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   if (servers.length > MAX_SERVERS) {
     errors.push(invalid(serversAt, servers, `must not have more than ${String(MAX_SERVERS)} nameservers`));
   }
-  servers.forEach((ip, i) => errors.push(...ipErrors(ip, serversAt.index(i))));
+  errors.push(...eachErrors(servers, serversAt, ipErrors));
   const searches = stringsOf(config?.['searches']);
   const at = path.child('searches');
   if (searches.length > MAX_SEARCHES) {
@@ -45,13 +48,13 @@ export function dnsErrors(spec: JsonObject, path: FieldPath): FieldError[] {
     const why = `must not have more than ${String(MAX_SEARCH_TEXT)} characters (including spaces) in the search list`;
     errors.push(invalid(at, searches, why));
   }
-  searches.forEach((search, i) => {
-    if (search === '.') return;
-    const name = search.endsWith('.') ? search.slice(0, -1) : search;
-    errors.push(...searchProblems(name).map((text) => invalid(at.index(i), name, text)));
-  });
-  objectsOf(config?.['options']).forEach(({ name }, i) => {
-    if (textOf(name) === '') errors.push(required(path.child('options').index(i), 'must not be empty'));
-  });
-  return errors;
+  return [
+    ...errors,
+    ...eachErrors(searches, at, (search, searchPath) =>
+      search === '.' ? [] : searchErrors(search.replace(/\.$/, ''), searchPath),
+    ),
+    ...itemErrors(config, 'options', path, (option, optionPath) =>
+      textAt(option, 'name') === '' ? [required(optionPath, 'must not be empty')] : [],
+    ),
+  ];
 }

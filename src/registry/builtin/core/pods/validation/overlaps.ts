@@ -1,4 +1,4 @@
-import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../../../../apimachinery/json/values.js';
 import { quote } from '../../../../../apimachinery/meta/meta.js';
 
@@ -26,7 +26,7 @@ function overlaps(files: readonly File[]): string[] {
 }
 
 const nameOf = (kind: string, holder: JsonObject | undefined, field = 'name'): string =>
-  `${kind} ${quote(textOf(holder?.[field]))}`;
+  `${kind} ${quote(textAt(holder, field))}`;
 
 /** Returns the files of a projected source, of the first kind that has any. */
 function projectedFiles(source: JsonObject): File[] {
@@ -40,7 +40,7 @@ function projectedFiles(source: JsonObject): File[] {
   const downward = objectAt(source, 'downwardAPI');
   if (downward?.['items'] !== undefined) return filesOf(downward, 'DownwardAPI');
   const token = objectAt(source, 'serviceAccountToken');
-  return token === undefined ? [] : [{ path: textOf(token['path']), source: 'ServiceAccountToken' }];
+  return token === undefined ? [] : [{ path: textAt(token, 'path'), source: 'ServiceAccountToken' }];
 }
 
 const KINDS = ['secret', 'configMap', 'downwardAPI', 'serviceAccountToken'];
@@ -48,7 +48,7 @@ const KINDS = ['secret', 'configMap', 'downwardAPI', 'serviceAccountToken'];
 /** Returns warnings about files in a volume whose paths overlap. */
 export function overlapWarnings(volumes: readonly JsonObject[]): string[] {
   return volumes.flatMap((volume) => {
-    const name = quote(textOf(volume['name']));
+    const name = quote(textAt(volume, 'name'));
     const warn =
       (what: string) =>
       (text: string): string =>

@@ -8,10 +8,10 @@ import {
   required,
   tooLong,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
+import { stringsOf } from '../../../../../apimachinery/json/values.js';
 import { internalJson } from '../../../../../apimachinery/scheme/internal-diff.js';
-import { choice, choiceIfSet, descendingPathErrors, idErrors } from '../../../shared/checks.js';
+import { choice, choiceIfSet, descendingPathErrors, eachErrors, idErrors, itemErrors } from '../../../shared/checks.js';
 import { windowsOptionErrors } from './windows.js';
 
 const PROFILES = ['Localhost', 'RuntimeDefault', 'Unconfined'];
@@ -19,7 +19,7 @@ const PATH_MAX = 4095;
 
 function seccompErrors(profile: JsonObject | undefined, path: FieldPath): FieldError[] {
   if (profile === undefined) return [];
-  const type = textOf(profile['type']);
+  const type = textAt(profile, 'type');
   const errors = choice(type, path.child('type'), PROFILES, 'type is required when seccompProfile is set');
   const local = profile['localhostProfile'];
   const at = path.child('localhostProfile');
@@ -36,7 +36,7 @@ function seccompErrors(profile: JsonObject | undefined, path: FieldPath): FieldE
 /** Validates an AppArmor profile of a pod or container. */
 export function appArmorErrors(profile: JsonObject | undefined, path: FieldPath): FieldError[] {
   if (profile === undefined) return [];
-  const type = textOf(profile['type']);
+  const type = textAt(profile, 'type');
   const local = profile['localhostProfile'];
   const at = path.child('localhostProfile');
   if (type !== 'Localhost') {
@@ -120,9 +120,9 @@ function namespaceOf(sysctl: string): 'net' | 'ipc' | undefined {
 
 function sysctlErrors(context: JsonObject, spec: JsonObject, path: FieldPath): FieldError[] {
   const seen = new Set<string>();
-  return objectsOf(context['sysctls']).flatMap((one, i) => {
-    const name = textOf(one['name']);
-    const at = path.child('sysctls').index(i).child('name');
+  return itemErrors(context, 'sysctls', path, (sysctl, sysctlPath) => {
+    const name = textAt(sysctl, 'name');
+    const at = sysctlPath.child('name');
     const errors: FieldError[] = [];
     if (name === '') errors.push(required(at));
     else if (!isSysctl(name)) {
@@ -145,9 +145,7 @@ export function podSecurityErrors(spec: JsonObject, path: FieldPath): FieldError
   const context = objectAt(spec, 'securityContext') ?? {};
   const errors = ['fsGroup', 'runAsUser', 'runAsGroup'].flatMap((field) => idErrors(context[field], path.child(field)));
   const groups = context['supplementalGroups'];
-  if (Array.isArray(groups)) {
-    groups.forEach((id, i) => errors.push(...idErrors(id, path.child('supplementalGroups').index(i))));
-  }
+  if (Array.isArray(groups)) errors.push(...eachErrors(groups, path.child('supplementalGroups'), idErrors));
   if (spec['shareProcessNamespace'] === true && spec['hostPID'] === true) {
     const why = 'ShareProcessNamespace and HostPID cannot both be enabled';
     errors.push(invalid(path.child('shareProcessNamespace'), true, why));

@@ -9,7 +9,7 @@ import {
   required,
   tooLong,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../../../../../apimachinery/scheme/empty-members.js';
@@ -21,7 +21,15 @@ import {
   subdomainErrorsIfSet,
 } from '../../../../../apimachinery/validation/name-errors.js';
 import { validateLabels } from '../../../../../apimachinery/validation/object-meta.js';
-import { choice, integerOf, ipErrors, MAX_INT32, rangeErrors } from '../../../shared/checks.js';
+import {
+  choice,
+  integerOf,
+  ipErrors,
+  itemErrors,
+  MAX_INT32,
+  noDuplicates,
+  rangeErrors,
+} from '../../../shared/checks.js';
 import { numberOf } from '../../../shared/fields.js';
 import { resourceErrors } from '../../../shared/resources.js';
 import { allContainers, ephemeralErrors, initErrors, regularErrors } from '../containers/container-lists.js';
@@ -39,15 +47,13 @@ const SPEC = FieldPath.of('spec');
 const MAX_HOSTNAME = 64;
 
 /** Validates the resource claims of a pod. */
-function claimErrors(pod: KubeObject, claims: readonly JsonObject[]): FieldError[] {
-  const path = SPEC.child('resourceClaims');
+function claimErrors(pod: KubeObject, spec: JsonObject): FieldError[] {
   const names = new Set<string>();
-  return claims.flatMap((claim, i) => {
+  return itemErrors(spec, 'resourceClaims', SPEC, (claim, at) => {
     if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) {
       return [forbidden('', 'static pods do not support resource claims')];
     }
-    const at = path.index(i);
-    const name = textOf(claim['name']);
+    const name = textAt(claim, 'name');
     const errors: FieldError[] = [];
     if (name === '') errors.push(required(at.child('name')));
     else if (names.has(name)) errors.push(duplicate(at.child('name'), name));
@@ -64,11 +70,7 @@ function claimErrors(pod: KubeObject, claims: readonly JsonObject[]): FieldError
     if (given.length === 0) {
       errors.push(invalid(at, shown, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`'));
     }
-    for (const field of given) {
-      const value = textOf(claim[field]);
-      errors.push(...subdomainErrors(value, at.child(field)));
-    }
-    return errors;
+    return [...errors, ...given.flatMap((field) => subdomainErrors(textAt(claim, field), at.child(field)))];
   });
 }
 
@@ -87,25 +89,20 @@ function resourcesErrors(spec: JsonObject, claims: ReadonlySet<string>): FieldEr
 /** Requires host ports to equal container ports in the host's network. */
 function hostNetworkErrors(spec: JsonObject): FieldError[] {
   if (spec['hostNetwork'] !== true) return [];
-  return objectsOf(spec['containers']).flatMap((container, i) =>
-    objectsOf(container['ports']).flatMap((port, j) => {
+  return itemErrors(spec, 'containers', SPEC, (container, containerPath) =>
+    itemErrors(container, 'ports', containerPath, (port, path) => {
       const host = numberOf(port['hostPort']);
       if (host === numberOf(port['containerPort'])) return [];
-      const at = SPEC.child('containers').index(i).child('ports').index(j).child('hostPort');
-      return [invalid(at, host, 'must match `containerPort` when `hostNetwork` is true')];
+      return [invalid(path.child('hostPort'), host, 'must match `containerPort` when `hostNetwork` is true')];
     }),
   );
 }
 
-function gateErrors(gates: readonly JsonObject[]): FieldError[] {
-  const seen = new Set<string>();
-  return gates.flatMap((gate, i) => {
-    const name = textOf(gate['name']);
-    const at = SPEC.child('schedulingGates').index(i);
-    const errors = qualifiedNameErrors(name, at);
-    if (seen.has(name)) errors.push(duplicate(at, name));
-    seen.add(name);
-    return errors;
+function gateErrors(spec: JsonObject): FieldError[] {
+  const again = noDuplicates();
+  return itemErrors(spec, 'schedulingGates', SPEC, (gate, path) => {
+    const name = textAt(gate, 'name');
+    return [...qualifiedNameErrors(name, path), ...again(name, path)];
   });
 }
 
@@ -140,26 +137,23 @@ function hostnameErrors(spec: JsonObject): FieldError[] {
   return [...errors, ...subdomainErrors(name, path)];
 }
 
-const aliasErrors = (aliases: readonly JsonObject[]): FieldError[] =>
-  aliases.flatMap((alias, i) => {
-    const path = SPEC.child('hostAliases').index(i);
-    const ip = textOf(alias['ip']);
-    const names = Array.isArray(alias['hostnames']) ? alias['hostnames'].map(textOf) : [];
-    return [
-      ...ipErrors(ip, path.child('ip')),
-      ...names.flatMap((name, j) => subdomainErrors(name, path.child('hostnames').index(j))),
-    ];
-  });
+function aliasErrors(alias: JsonObject, path: FieldPath): FieldError[] {
+  const names = Array.isArray(alias['hostnames']) ? alias['hostnames'].map(textOf) : [];
+  return [
+    ...ipErrors(textAt(alias, 'ip'), path.child('ip')),
+    ...names.flatMap((name, i) => subdomainErrors(name, path.child('hostnames').index(i))),
+  ];
+}
 
 /** Validates the service account, the node, the deadline and the hostname of the pod. */
 function placeErrors(spec: JsonObject): FieldError[] {
   const errors = ['serviceAccountName', 'nodeName'].flatMap((field) =>
-    subdomainErrorsIfSet(textOf(spec[field]), SPEC.child(field)),
+    subdomainErrorsIfSet(textAt(spec, field), SPEC.child(field)),
   );
   const deadline = integerOf(spec['activeDeadlineSeconds']);
   if (deadline !== undefined) errors.push(...rangeErrors(deadline, SPEC.child('activeDeadlineSeconds'), 1, MAX_INT32));
   for (const field of ['hostname', 'subdomain']) {
-    const value = textOf(spec[field]);
+    const value = textAt(spec, field);
     if (value !== '') errors.push(...labelErrors(value, SPEC.child(field)));
   }
   return errors;
@@ -169,7 +163,7 @@ function classErrors(spec: JsonObject): FieldError[] {
   const runtime = spec['runtimeClassName'];
   const preemption = spec['preemptionPolicy'];
   return [
-    ...subdomainErrorsIfSet(textOf(spec['priorityClassName']), SPEC.child('priorityClassName')),
+    ...subdomainErrorsIfSet(textAt(spec, 'priorityClassName'), SPEC.child('priorityClassName')),
     ...(typeof runtime === 'string' ? subdomainErrors(runtime, SPEC.child('runtimeClassName')) : []),
     ...(typeof preemption === 'string'
       ? choice(preemption, SPEC.child('preemptionPolicy'), ['PreemptLowerPriority', 'Never'])
@@ -180,7 +174,7 @@ function classErrors(spec: JsonObject): FieldError[] {
 function systemErrors(spec: JsonObject): FieldError[] {
   const os = objectAt(spec, 'os');
   if (os === undefined) return [];
-  const name = textOf(os['name']);
+  const name = textAt(os, 'name');
   const path = SPEC.child('os');
   if (name === '') return [required(path.child('name'))];
   if (name !== 'linux' && name !== 'windows') return [notSupported(path, name, ['linux', 'windows'])];
@@ -195,25 +189,24 @@ export function podSpecErrors(pod: KubeObject, before: JsonObject | undefined): 
   const [errors, sound] = volumeErrors(pod, volumes, SPEC.child('volumes'));
   const parts: PodParts = {
     volumes: sound,
-    claims: new Set(claims.map(({ name }) => textOf(name)).filter((name) => name !== '')),
+    claims: new Set(claims.map((claim) => textAt(claim, 'name')).filter((name) => name !== '')),
     grace: integerOf(spec['terminationGracePeriodSeconds']),
-    restartPolicy: textOf(spec['restartPolicy']),
+    restartPolicy: textAt(spec, 'restartPolicy'),
     hostUsers: spec['hostUsers'] !== false,
   };
-  const [regular, init] = [objectsOf(spec['containers']), objectsOf(spec['initContainers'])];
-  const initBefore = before === undefined ? undefined : objectsOf(before['initContainers']);
+
   const overhead = objectAt(spec, 'overhead');
   const containers = allContainers(spec, SPEC);
   return [
     ...errors,
-    ...claimErrors(pod, claims),
-    ...regularErrors(regular, SPEC.child('containers'), parts),
-    ...initErrors(init, regular, SPEC.child('initContainers'), parts, initBefore),
-    ...ephemeralErrors(spec, SPEC.child('ephemeralContainers'), parts),
+    ...claimErrors(pod, spec),
+    ...regularErrors(spec, SPEC, parts),
+    ...initErrors(spec, SPEC, parts, before),
+    ...ephemeralErrors(spec, SPEC, parts),
     ...resourcesErrors(spec, parts.claims),
     ...hostNetworkErrors(spec),
     ...choice(parts.restartPolicy, SPEC.child('restartPolicy'), ['Always', 'OnFailure', 'Never']),
-    ...choice(textOf(spec['dnsPolicy']), SPEC.child('dnsPolicy'), [
+    ...choice(textAt(spec, 'dnsPolicy'), SPEC.child('dnsPolicy'), [
       'ClusterFirstWithHostNet',
       'ClusterFirst',
       'Default',
@@ -223,18 +216,17 @@ export function podSpecErrors(pod: KubeObject, before: JsonObject | undefined): 
     ...podSecurityErrors(spec, SPEC.child('securityContext')),
     ...affinityErrors(objectAt(spec, 'affinity'), SPEC.child('affinity')),
     ...dnsErrors(spec, SPEC.child('dnsConfig')),
-    ...objectsOf(spec['readinessGates']).flatMap(({ conditionType }, i) => {
-      const at = SPEC.child('readinessGates').index(i).child('conditionType');
-      return qualifiedNameErrors(textOf(conditionType), at);
-    }),
-    ...gateErrors(objectsOf(spec['schedulingGates'])),
+    ...itemErrors(spec, 'readinessGates', SPEC, (gate, path) =>
+      qualifiedNameErrors(textAt(gate, 'conditionType'), path.child('conditionType')),
+    ),
+    ...gateErrors(spec),
     ...spreadErrors(objectsOf(spec['topologySpreadConstraints']), SPEC.child('topologySpreadConstraints')),
     ...hostProcessErrors(spec, containers, SPEC),
     ...hostUserErrors(spec, before),
     ...hostnameErrors(spec),
     ...placeErrors(spec),
-    ...tolerationErrors(objectsOf(spec['tolerations']), SPEC.child('tolerations')),
-    ...aliasErrors(objectsOf(spec['hostAliases'])),
+    ...itemErrors(spec, 'tolerations', SPEC, tolerationErrors),
+    ...itemErrors(spec, 'hostAliases', SPEC, aliasErrors),
     ...classErrors(spec),
     ...(overhead === undefined ? [] : resourceErrors({ limits: overhead }, SPEC.child('overhead'), new Set())),
     ...systemErrors(spec),

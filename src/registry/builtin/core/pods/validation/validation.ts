@@ -5,13 +5,13 @@ import {
   invalid,
   required,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../../../apimachinery/json/values.js';
+import { deepEqual, type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../../apimachinery/validation/names.js';
 import { withoutEmpty } from '../../../../../apimachinery/scheme/empty-members.js';
 import { internalDiff } from '../../../../../apimachinery/scheme/internal-diff.js';
-import { MAX_INT32, rangeErrors } from '../../../shared/checks.js';
+import { itemErrors, MAX_INT32, rangeErrors } from '../../../shared/checks.js';
 import { numberOf } from '../../../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../../shared/meta.js';
 import { annotationChangeErrors, annotationErrors, profileMatchErrors } from './annotations.js';
@@ -30,21 +30,19 @@ function podErrors(pod: KubeObject, old: KubeObject | undefined): FieldError[] {
     ...annotationErrors(pod, old),
     ...podSpecErrors(pod, objectAt(old, 'spec')),
     ...accountErrors(spec),
-    ...['containers', 'initContainers'].flatMap((list) =>
-      objectsOf(spec[list]).flatMap((container, i) => paddedImageErrors(container, SPEC.child(list).index(i))),
-    ),
+    ...itemErrors(spec, 'containers', SPEC, paddedImageErrors),
+    ...itemErrors(spec, 'initContainers', SPEC, paddedImageErrors),
   ];
 }
 
 /** Rejects service account tokens in a pod without a service account. */
 function accountErrors(spec: JsonObject): FieldError[] {
-  if (textOf(spec['serviceAccountName']) !== '') return [];
-  return objectsOf(spec['volumes']).flatMap((volume, i) =>
-    objectsOf(objectAt(volume, 'projected')?.['sources']).flatMap((source, j) => {
-      if (objectAt(source, 'serviceAccountToken') === undefined) return [];
-      const at = SPEC.child('volumes').index(i).child('projected', 'sources').index(j).child('serviceAccountToken');
-      return [forbidden(at, 'must not be specified when serviceAccountName is not set')];
-    }),
+  if (textAt(spec, 'serviceAccountName') !== '') return [];
+  const why = 'must not be specified when serviceAccountName is not set';
+  return itemErrors(spec, 'volumes', SPEC, (volume, volumePath) =>
+    itemErrors(objectAt(volume, 'projected'), 'sources', volumePath.child('projected'), (source, path) =>
+      objectAt(source, 'serviceAccountToken') === undefined ? [] : [forbidden(path.child('serviceAccountToken'), why)],
+    ),
   );
 }
 
@@ -55,7 +53,7 @@ export function validatePod(pod: KubeObject): FieldError[] {
   if (objectsOf(spec['ephemeralContainers']).length > 0) {
     errors.push(forbidden(SPEC.child('ephemeralContainers'), 'cannot be set on create'));
   }
-  if (textOf(spec['nodeName']) !== '' && objectsOf(spec['schedulingGates']).length > 0) {
+  if (textAt(spec, 'nodeName') !== '' && objectsOf(spec['schedulingGates']).length > 0) {
     errors.push(forbidden(SPEC.child('nodeName'), 'cannot be set until all schedulingGates have been cleared'));
   }
   return [...errors, ...profileMatchErrors(pod)];
@@ -109,30 +107,24 @@ function deadlineErrors(spec: JsonObject, old: JsonObject): readonly [errors: Fi
 /** Allows only additional tolerations, and changes of tolerationSeconds. */
 function addedTolerationErrors(spec: JsonObject, old: JsonObject): FieldError[] {
   const rest = ({ tolerationSeconds: _, ...other }: JsonObject): JsonObject => other;
-  const given = objectsOf(spec['tolerations']);
-  const now = given.map(rest);
-  const path = SPEC.child('tolerations');
+  const now = objectsOf(spec['tolerations']).map(rest);
   const lost = objectsOf(old['tolerations']).some((one) => !now.some((other) => deepEqual(rest(one), other)));
   const why = 'existing toleration can not be modified except its tolerationSeconds';
-  return lost ? [forbidden(path, why)] : tolerationErrors(given, path);
+  return lost ? [forbidden(SPEC.child('tolerations'), why)] : itemErrors(spec, 'tolerations', SPEC, tolerationErrors);
 }
 
 /** Allows only the removal of scheduling gates. */
 function gateErrors(spec: JsonObject, old: JsonObject): FieldError[] {
-  const known = new Set(objectsOf(old['schedulingGates']).map(({ name }) => textOf(name)));
-  return objectsOf(spec['schedulingGates']).flatMap(({ name }, i) => {
-    if (known.has(textOf(name))) return [];
-    const why = `only deletion is allowed, but found new scheduling gate '${textOf(name)}'`;
-    return [forbidden(SPEC.child('schedulingGates').index(i).child('name'), why)];
+  const known = new Set(objectsOf(old['schedulingGates']).map((gate) => textAt(gate, 'name')));
+  return itemErrors(spec, 'schedulingGates', SPEC, (gate, path) => {
+    const name = textAt(gate, 'name');
+    if (known.has(name)) return [];
+    return [forbidden(path.child('name'), `only deletion is allowed, but found new scheduling gate '${name}'`)];
   });
 }
 
-function imageErrors(containers: readonly JsonObject[], path: FieldPath): FieldError[] {
-  return containers.flatMap((container, i) => {
-    const at = path.index(i);
-    return textOf(container['image']) === '' ? [required(at.child('image'))] : paddedImageErrors(container, at);
-  });
-}
+const imageErrors = (container: JsonObject, path: FieldPath): FieldError[] =>
+  textAt(container, 'image') === '' ? [required(path.child('image'))] : paddedImageErrors(container, path);
 
 export function validatePodUpdate(pod: KubeObject, old: KubeObject): FieldError[] {
   const errors = [
@@ -143,12 +135,11 @@ export function validatePodUpdate(pod: KubeObject, old: KubeObject): FieldError[
   const spec = objectAt(pod, 'spec') ?? {};
   const before = objectAt(old, 'spec') ?? {};
   for (const list of ['containers', 'initContainers']) {
-    const containers = objectsOf(spec[list]);
-    if (containers.length !== objectsOf(before[list]).length) {
+    if (objectsOf(spec[list]).length !== objectsOf(before[list]).length) {
       errors.push(forbidden(SPEC.child(list), 'pod updates may not add or remove containers'));
       return errors;
     }
-    errors.push(...imageErrors(containers, SPEC.child(list)));
+    errors.push(...itemErrors(spec, list, SPEC, imageErrors));
   }
   const [found, ends] = deadlineErrors(spec, before);
   errors.push(...found);

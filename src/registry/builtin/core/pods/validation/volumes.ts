@@ -6,18 +6,26 @@ import {
   invalid,
   required,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../../../apimachinery/json/values.js';
 import { type KubeObject, quote } from '../../../../../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../../../../../apimachinery/scheme/empty-members.js';
 import { labelErrors, subdomainErrors } from '../../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../../apimachinery/validation/names.js';
 import { validateAnnotations, validateLabels } from '../../../../../apimachinery/validation/object-meta.js';
 import { OBJECT_META_FIELDS } from '../../../../../schema/metadata.js';
-import { choice, descendingPathErrors, modeErrors } from '../../../shared/checks.js';
+import {
+  choice,
+  descendingPathErrors,
+  filePathErrors,
+  integerOf,
+  itemErrors,
+  modeErrors,
+  requiredOr,
+} from '../../../shared/checks.js';
 import { claimSpecErrors } from '../../../shared/claim-spec.js';
 import { numberOf } from '../../../shared/fields.js';
-import { iscsiNameErrors } from '../../../shared/iscsi-names.js';
+import { hasLongPortal, iscsiNameErrors, LONG_PORTAL } from '../../../shared/iscsi-names.js';
 import { quantityOf } from '../../../shared/resources.js';
 import {
   both,
@@ -27,13 +35,77 @@ import {
   lunErrors,
   monitors,
   needs,
+  secretNeeds,
   type Source,
   sourceErrors,
   storageosNames,
 } from '../../../shared/volume-sources.js';
 import { downwardFileErrors } from '../containers/field-refs.js';
 import { PULL_POLICIES } from '../fields.js';
-import { keyErrors, projectedErrors } from './projected.js';
+
+const PROJECTIONS = ['secret', 'configMap', 'downwardAPI', 'serviceAccountToken'];
+const CONFLICT = 'conflicting duplicate paths';
+
+/** Validates the projection of a key of a Secret or ConfigMap to a file. */
+function keyErrors(item: JsonObject, path: FieldPath): FieldError[] {
+  const errors = needs('key', 'path')(item, path);
+  errors.push(...filePathErrors(textAt(item, 'path'), path.child('path')));
+  return [...errors, ...modeErrors(item['mode'], path.child('mode'))];
+}
+
+/** Reports whether a path occurred before, and records it. The empty path is ignored. */
+function taken(path: string, paths: Set<string>): boolean {
+  if (path === '') return false;
+  const had = paths.has(path);
+  paths.add(path);
+  return had;
+}
+
+function keysErrors(source: JsonObject, at: FieldPath, whole: FieldPath, paths: Set<string>): FieldError[] {
+  const name = textAt(source, 'name');
+  const errors = name === '' ? [required(at.child('name'))] : [];
+  const itemsErrors = itemErrors(source, 'items', at, (item, itemPath) => [
+    ...keyErrors(item, itemPath),
+    ...(taken(textAt(item, 'path'), paths) ? [invalid(whole, name, CONFLICT)] : []),
+  ]);
+  return [...errors, ...itemsErrors];
+}
+
+function downwardErrors(source: JsonObject, at: FieldPath, whole: FieldPath, paths: Set<string>): FieldError[] {
+  return objectsOf(source['items']).flatMap((file) => {
+    const errors = downwardFileErrors(file, at);
+    const where = textAt(file, 'path');
+    return taken(where, paths) ? [...errors, invalid(whole, where, CONFLICT)] : errors;
+  });
+}
+
+function tokenErrors(source: JsonObject, at: FieldPath, whole: FieldPath): FieldError[] {
+  const expires = integerOf(source['expirationSeconds']) ?? 0;
+  const path = at.child('expirationSeconds');
+  const errors: FieldError[] = [];
+  if (expires < 600) errors.push(invalid(path, expires, 'may not specify a duration less than 10 minutes'));
+  if (expires > 2 ** 32) errors.push(invalid(path, expires, 'may not specify a duration larger than 2^32 seconds'));
+  return [...errors, ...requiredOr(textAt(source, 'path'), whole.child('path'), filePathErrors)];
+}
+
+/** Validates a projected volume. */
+function projectedErrors(source: JsonObject, path: FieldPath): FieldError[] {
+  const paths = new Set<string>();
+  const sourcesErrors = itemErrors(source, 'sources', path, (one, at) => {
+    const errors: FieldError[] = [];
+    for (const name of ['secret', 'configMap']) {
+      const keys = objectAt(one, name);
+      if (keys !== undefined) errors.push(...keysErrors(keys, at.child(name), path, paths));
+    }
+    const downward = objectAt(one, 'downwardAPI');
+    if (downward !== undefined) errors.push(...downwardErrors(downward, at.child('downwardAPI'), path, paths));
+    const token = objectAt(one, 'serviceAccountToken');
+    if (token !== undefined) errors.push(...tokenErrors(token, at.child('serviceAccountToken'), path));
+    const count = PROJECTIONS.filter((name) => objectAt(one, name) !== undefined).length;
+    return count > 1 ? [...errors, forbidden(at, 'may not specify more than 1 volume type per source')] : errors;
+  });
+  return [...modeErrors(source['defaultMode'], path.child('defaultMode')), ...sourcesErrors];
+}
 
 const emptyDir: Check = (source, path) => {
   if (quantityOf(source['sizeLimit']).sign >= 0) return [];
@@ -41,23 +113,23 @@ const emptyDir: Check = (source, path) => {
 };
 
 const gitRepo: Check = (source, path) => [
-  ...needs('repository')(source, path, ''),
-  ...descendingPathErrors(textOf(source['directory']), path.child('directory')),
+  ...needs('repository')(source, path),
+  ...descendingPathErrors(textAt(source, 'directory'), path.child('directory')),
 ];
 
 const files =
   (name: string): Check =>
   (source, path) => [
-    ...needs(name)(source, path, ''),
+    ...needs(name)(source, path),
     ...modeErrors(source['defaultMode'], path.child('defaultMode')),
-    ...objectsOf(source['items']).flatMap((item, i) => keyErrors(item, path.child('items').index(i))),
+    ...itemErrors(source, 'items', path, keyErrors),
   ];
 
 const FORM = 'must be valid format starting with iqn, eui, or naa';
 
 const iscsi: Check = (source, path) => {
-  const errors = needs('targetPortal', 'iqn')(source, path, '');
-  const name = textOf(source['iqn']);
+  const errors = needs('targetPortal', 'iqn')(source, path);
+  const name = textAt(source, 'iqn');
   if (name !== '') errors.push(...iscsiNameErrors(name, path.child('iqn'), FORM));
   errors.push(...lunErrors(numberOf(source['lun']), path));
   const chap = source['chapAuthDiscovery'] === true || source['chapAuthSession'] === true;
@@ -68,12 +140,6 @@ const iscsi: Check = (source, path) => {
     : errors;
 };
 
-/** Validates the secret of a volume, if any, which is in the pod's namespace. */
-const secretOf: Check = (source, path) => {
-  const secret = objectAt(source, 'secretRef');
-  return secret === undefined ? [] : needs('name')(secret, path.child('secretRef'), '');
-};
-
 const downwardApi: Check = (source, path) => [
   ...modeErrors(source['defaultMode'], path.child('defaultMode')),
   // kube-apiserver reports the list, not the item.
@@ -81,10 +147,10 @@ const downwardApi: Check = (source, path) => [
 ];
 
 const csi: Check = (source, path) => {
-  const errors = csiDriver(source, path, '');
+  const errors = csiDriver(source, path);
   const secret = objectAt(source, 'nodePublishSecretRef');
   if (secret === undefined) return errors;
-  const name = textOf(secret['name']);
+  const name = textAt(secret, 'name');
   if (name === '') return [...errors, required(path.child('nodePublishSecretRef', 'name'))];
   return [...errors, ...subdomainErrors(name, path.child('name'))];
 };
@@ -117,8 +183,8 @@ const ephemeral: Check = (source, path) => {
 };
 
 const image: Check = (source, path) => [
-  ...needs('reference')(source, path, ''),
-  ...choice(textOf(source['pullPolicy']), path.child('pullPolicy'), PULL_POLICIES),
+  ...needs('reference')(source, path),
+  ...choice(textAt(source, 'pullPolicy'), path.child('pullPolicy'), PULL_POLICIES),
 ];
 
 const SOURCES: readonly Source[] = [
@@ -134,7 +200,7 @@ const SOURCES: readonly Source[] = [
   COMMON.flocker,
   { field: 'persistentVolumeClaim', check: needs('claimName') },
   COMMON.rbd,
-  { field: 'cinder', check: both(needs('volumeID'), secretOf) },
+  { field: 'cinder', check: both(needs('volumeID'), secretNeeds('name')) },
   { field: 'cephfs', check: monitors, extra: 'cephFS' },
   COMMON.quobyte,
   { field: 'downwardAPI', check: downwardApi, extra: 'downwarAPI' },
@@ -146,7 +212,7 @@ const SOURCES: readonly Source[] = [
   COMMON.photonPersistentDisk,
   COMMON.portworxVolume,
   COMMON.azureDisk,
-  { field: 'storageos', check: both(storageosNames, secretOf) },
+  { field: 'storageos', check: both(storageosNames, secretNeeds('name')) },
   { field: 'projected', check: projectedErrors },
   COMMON.scaleIO,
   { field: 'csi', check: csi },
@@ -155,12 +221,7 @@ const SOURCES: readonly Source[] = [
 ];
 
 function afterSource(field: string, source: JsonObject, volume: string, pod: string, path: FieldPath): FieldError[] {
-  if (field === 'iscsi' && typeof source['initiatorName'] === 'string') {
-    if (Buffer.byteLength(`${volume}:${textOf(source['targetPortal'])}`) <= 64) return [];
-    const why =
-      'Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.';
-    return [invalid(path.child('name'), volume, why)];
-  }
+  if (field === 'iscsi' && hasLongPortal(source, volume)) return [invalid(path.child('name'), volume, LONG_PORTAL)];
   if (field !== 'ephemeral' || pod === '' || volume === '') return [];
   const claim = `${pod}-${volume}`;
   return nameIsDnsSubdomain(claim).map((text) =>
@@ -176,21 +237,21 @@ export function volumeErrors(
 ): readonly [errors: FieldError[], sound: ReadonlyMap<string, JsonObject>] {
   const podName = pod.metadata.name ?? '';
   const made = new Set(
-    volumes.filter((one) => objectAt(one, 'ephemeral') !== undefined).map((one) => `${podName}-${textOf(one['name'])}`),
+    volumes.filter((one) => objectAt(one, 'ephemeral') !== undefined).map((one) => `${podName}-${textAt(one, 'name')}`),
   );
   const errors: FieldError[] = [];
   const sound = new Map<string, JsonObject>();
   volumes.forEach((volume, i) => {
     const at = path.index(i);
-    const name = textOf(volume['name']);
+    const name = textAt(volume, 'name');
     const found = sourceErrors(SOURCES, volume, at, name, (field, source) =>
       afterSource(field, source, name, podName, at),
     );
-    found.push(...(name === '' ? [required(at.child('name'))] : labelErrors(name, at.child('name'))));
+    found.push(...requiredOr(name, at.child('name'), labelErrors));
     if (sound.has(name)) found.push(duplicate(at.child('name'), name));
     if (found.length === 0) sound.set(name, volume);
     errors.push(...found);
-    const claim = textOf(objectAt(volume, 'persistentVolumeClaim')?.['claimName']);
+    const claim = textAt(objectAt(volume, 'persistentVolumeClaim'), 'claimName');
     if (podName !== '' && made.has(claim)) {
       const why = 'must not reference a PVC that gets created for an ephemeral volume';
       errors.push(invalid(at.child('persistentVolumeClaim', 'claimName'), claim, why));

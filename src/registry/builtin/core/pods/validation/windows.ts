@@ -44,10 +44,7 @@ export function windowsOptionErrors(options: JsonObject | undefined, path: Field
   if (options === undefined) return [];
   const errors: FieldError[] = [];
   const name = options['gmsaCredentialSpecName'];
-  if (typeof name === 'string') {
-    const at = path.child('gmsaCredentialSpecName');
-    errors.push(...subdomainErrors(name, at));
-  }
+  if (typeof name === 'string') errors.push(...subdomainErrors(name, path.child('gmsaCredentialSpecName')));
   const spec = options['gmsaCredentialSpec'];
   if (typeof spec === 'string') {
     const at = path.child('gmsaCredentialSpec');

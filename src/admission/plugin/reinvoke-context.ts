@@ -1,8 +1,8 @@
-import { deepCopy, deepEqual, type JsonValue } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { deepCopy, deepEqual, type JsonValue } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 
-/** Tracks which mutations of a request run again in the second pass of the mutating plugins. */
-export class PolicyReinvocation {
+/** Tracks which webhooks or policies of a mutating plugin run again in the second pass over a request. */
+export class ReinvokeContext {
   private readonly invoked = new Set<string>();
   private readonly again = new Set<string>();
   private output: JsonValue | undefined;
@@ -11,7 +11,7 @@ export class PolicyReinvocation {
     return this.again.has(key);
   }
 
-  /** Marks the reinvocable mutations that have run so far to run again. */
+  /** Marks the reinvocable ones that have run so far to run again. */
   requireReinvokingPreviouslyInvoked(): void {
     for (const key of this.invoked) this.again.add(key);
     this.invoked.clear();
@@ -21,12 +21,12 @@ export class PolicyReinvocation {
     this.invoked.add(key);
   }
 
-  /** Reports whether another plugin has changed the object since the policies last saw it. */
+  /** Reports whether another plugin has changed the object since this one last saw it. */
   isOutputChanged(object: KubeObject | undefined): boolean {
     return !deepEqual(this.output ?? null, object ?? null);
   }
 
-  /** Records the object as the policies left it. */
+  /** Records the object as the plugin left it. */
   setLastOutput(object: KubeObject | undefined): void {
     this.output = deepCopy(object);
   }
