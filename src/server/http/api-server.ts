@@ -273,7 +273,8 @@ export class ApiServer {
       socket,
       http2: true,
       retire: (atOnce = false) => {
-        session.shutdown(atOnce);
+        if (atOnce) session.shutdownAtOnce();
+        else session.shutdown();
       },
     };
     this.connections.set(session, connection);
