@@ -1,6 +1,8 @@
 /** A 64-bit signed integer: a number if that is exact, otherwise a bigint. Every value has exactly one representation. */
 export type Integer = number | bigint;
 
+export const isInteger = (value: unknown): value is Integer => typeof value === 'number' || typeof value === 'bigint';
+
 export const MIN_INT = -0x8000000000000000n;
 export const MAX_INT = 0x7fffffffffffffffn;
 export const MAX_UINT = 0xffffffffffffffffn;

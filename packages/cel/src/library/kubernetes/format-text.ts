@@ -1,7 +1,7 @@
 import { formatKey } from '../../evaluator/access.js';
+import { isInteger } from '../../values/integer.js';
 import { plainNumber } from '../../values/time.js';
 import { compareText, quoted } from '../../values/text.js';
-import type { Value } from '../../values/value.js';
 import {
   CelError,
   CelList,
@@ -11,6 +11,7 @@ import {
   Timestamp,
   TypeValue,
   Uint,
+  type Value,
   typeName,
 } from '../../values/value.js';
 import { toText } from '../conversions.js';
@@ -28,7 +29,7 @@ type Clause = (value: Value) => Formatted;
 
 const fail = (message: string): CelError => new CelError(message);
 const integerOf = (value: Value): bigint | undefined => {
-  if (typeof value === 'number' || typeof value === 'bigint') return BigInt(value);
+  if (isInteger(value)) return BigInt(value);
   return value instanceof Uint ? value.value : undefined;
 };
 
@@ -173,16 +174,17 @@ function binary(value: Value): Formatted {
   return fail(`only integers and bools can be formatted as binary, was given ${typeName(value)}`);
 }
 
-const hex =
-  (upper: boolean): Clause =>
-  (value) => {
-    const bytes = typeof value === 'string' || value instanceof Uint8Array ? Buffer.from(value as string) : undefined;
-    const plain = bytes?.toString('hex') ?? integerOf(value)?.toString(16);
-    if (plain === undefined) {
-      return fail(`only integers, byte buffers, and strings can be formatted as hex, was given ${typeName(value)}`);
-    }
-    return upper ? plain.toUpperCase() : plain;
-  };
+function hex(value: Value): Formatted {
+  if (typeof value === 'string' || value instanceof Uint8Array) return Buffer.from(value as string).toString('hex');
+  const number = integerOf(value);
+  if (number !== undefined) return number.toString(16);
+  return fail(`only integers, byte buffers, and strings can be formatted as hex, was given ${typeName(value)}`);
+}
+
+function upperHex(value: Value): Formatted {
+  const digits = hex(value);
+  return typeof digits === 'string' ? digits.toUpperCase() : digits;
+}
 
 function octal(value: Value): Formatted {
   const number = integerOf(value);
@@ -203,9 +205,9 @@ function clauseOf(letter: string, precision: number): Clause | undefined {
     case 'b':
       return binary;
     case 'x':
-      return hex(false);
+      return hex;
     case 'X':
-      return hex(true);
+      return upperHex;
     case 'o':
       return octal;
     default:
