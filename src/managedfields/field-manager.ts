@@ -11,15 +11,11 @@ import type { FieldSet } from '../structured-merge-diff/fieldpath/field-set.js';
 import { type Conflict, ConflictsError } from '../structured-merge-diff/updater.js';
 import { capUpdateManagers } from './cap.js';
 import { conflictError } from './conflict.js';
-import { FieldSetCache } from './field-set-cache.js';
 import { type Applier, ConversionPending, type FieldManager, type FieldManagerOptions } from './interfaces.js';
 import { KUBECTL, lastApplied, updateLastApplied } from './last-applied.js';
 import { Managed } from './managed.js';
 import { kindText, StructuredMerge, withoutManagedFields } from './structured-merge.js';
 import { messageOf } from '../util/error-message.js';
-
-/** The cache of all field managers, so that objects of all types share one bound. */
-export const fieldSets = new FieldSetCache();
 
 /** Creates a FieldManager with the managers of Kubernetes' default chain, in their order. */
 export function createFieldManager(options: FieldManagerOptions): FieldManager {
@@ -77,7 +73,7 @@ class DefaultFieldManager implements FieldManager {
   }
 
   private applied(live: KubeObject | undefined, configuration: JsonObject, by: Applier): KubeObject {
-    const managed = this.decode(entriesOf(live), 'failed to decode managed fields: ');
+    const managed = decodeLive(live);
     const kind = kindText(configuration);
     if (kind !== this.kind) throw newBadRequest(`invalid object type: ${kind}`);
     const before = live === undefined ? this.empty : withoutManagedFields(live);
@@ -177,26 +173,25 @@ class DefaultFieldManager implements FieldManager {
   private decodeLiveOrNext(live: KubeObject | undefined, next: KubeObject): Managed {
     const given = this.options.subresource === '' ? entriesOf(next) : undefined;
     if (given !== undefined && isReset(given)) return new Managed();
-    const managed = given === undefined ? undefined : this.tryDecode(given);
+    const managed = given === undefined ? undefined : tryDecode(given);
     if (managed !== undefined && managed.fields.size > 0) return managed;
-    return this.tryDecode(entriesOf(live)) ?? new Managed();
+    return tryDecode(entriesOf(live)) ?? new Managed();
   }
+}
 
-  private tryDecode(entries: readonly JsonValue[] | undefined): Managed | undefined {
-    try {
-      return this.decode(entries, '');
-    } catch {
-      return undefined;
-    }
+function decodeLive(live: KubeObject | undefined): Managed {
+  try {
+    return Managed.decode(entriesOf(live) ?? []);
+  } catch (error) {
+    throw new Error(`failed to decode managed fields: ${messageOf(error)}`);
   }
+}
 
-  private decode(entries: readonly JsonValue[] | undefined, failure: string): Managed {
-    if (entries === undefined) return new Managed();
-    try {
-      return Managed.decode(entries, fieldSets);
-    } catch (error) {
-      throw new Error(failure + messageOf(error));
-    }
+function tryDecode(entries: readonly JsonValue[] | undefined): Managed | undefined {
+  try {
+    return Managed.decode(entries ?? []);
+  } catch {
+    return undefined;
   }
 }
 
@@ -236,7 +231,7 @@ function setManagedFields(object: KubeObject, entries: ManagedFieldsEntry[] | un
 /** Validates managedFields after mutating admission. Returns the error message, or undefined if they can be decoded. */
 export function validateManagedFields(entries: readonly JsonValue[] | undefined): string | undefined {
   try {
-    Managed.decode(entries ?? [], fieldSets);
+    Managed.decode(entries ?? []);
     return undefined;
   } catch (error) {
     return messageOf(error);

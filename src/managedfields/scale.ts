@@ -5,7 +5,7 @@ import { PathElement } from '../structured-merge-diff/fieldpath/path-element.js'
 import { customResourceType } from '../structured-merge-diff/schema/custom-resource.js';
 import type { Clock } from '../util/clock.js';
 import { emptyObjectOf } from './empty-objects.js';
-import { createFieldManager, fieldSets } from './field-manager.js';
+import { createFieldManager } from './field-manager.js';
 import type { FieldManager } from './interfaces.js';
 import { Managed } from './managed.js';
 
@@ -76,7 +76,7 @@ export class ScaleManagedFields {
   /** Returns the entries of the object after a write to its scale, whose entries are `scale`. */
   toParent(scale: readonly JsonValue[] | undefined): ManagedFieldsEntry[] | undefined {
     const managed = this.decodeParent();
-    const written = Managed.decode(scale ?? [], fieldSets);
+    const written = Managed.decode(scale ?? []);
     for (const [manager, owned] of [...managed.fields]) {
       if (!this.paths.has(owned.apiVersion)) {
         managed.fields.delete(manager);
@@ -104,6 +104,6 @@ export class ScaleManagedFields {
   }
 
   private decodeParent(): Managed {
-    return Managed.decode(this.parent ?? [], fieldSets);
+    return Managed.decode(this.parent ?? []);
   }
 }

@@ -98,16 +98,8 @@ function prune(value: JsonValue | undefined, node: SchemaNode | undefined, trail
 /** Prunes below a field that preserves unknown fields, where only specified fields are pruned further. */
 function keep(value: JsonValue, node: SchemaNode | undefined, trail: Trail): void {
   if (node === undefined || typeof value !== 'object' || value === null) return;
-  if (node.preserve || Array.isArray(value)) {
-    keepArray(value, node, trail);
-    return;
-  }
-  members(value, node, node.embedded, true, trail);
-}
-
-function keepArray(value: JsonValue, node: SchemaNode, trail: Trail): void {
   if (!Array.isArray(value)) {
-    if (isObject(value)) members(value, node, node.embedded, true, trail);
+    members(value, node, node.embedded, true, trail);
     return;
   }
   const depth = trail.path.length;

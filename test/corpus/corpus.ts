@@ -7,9 +7,9 @@ import { parseJson } from '../../src/apimachinery/json/decode.js';
 import { type ObjectMeta, scopeOf } from '../../src/apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../src/apimachinery/validation/names.js';
 import { validateObjectMeta } from '../../src/apimachinery/validation/object-meta.js';
-import { compileSchema } from '../../src/schema/compile.js';
+import { CompiledSchema } from '../../src/schema/compile.js';
 import { compileRules } from '../../src/schema/cel/index.js';
-import type { CompiledSchema, RulesValidator, ScalePaths } from '../../src/schema/interfaces.js';
+import type { RulesValidator, ScalePaths } from '../../src/schema/interfaces.js';
 import { readMetadata } from '../../src/schema/metadata.js';
 
 /** A server's response to a manifest. */
@@ -71,7 +71,7 @@ export function servedVersions(crd: JsonObject): Map<string, Served> {
       kind,
       namespaced: spec['scope'] === 'Namespaced',
       hasStatus: objectAt(subresources, 'status') !== undefined,
-      schema: compileSchema(schema, { compileRules: rulesOf, scale }),
+      schema: new CompiledSchema(schema, { compileRules: rulesOf, scale }),
     });
   }
   return served;

@@ -2,8 +2,8 @@ import { serialize } from 'node:v8';
 import { type JsonObject, stringAt } from '../../apimachinery/json/json.js';
 import { PREPARED_RULES_PARTS } from '../../scheduling/thresholds.js';
 import { compileRules } from '../../schema/cel/index.js';
-import { compileSchema } from '../../schema/compile.js';
-import type { CompiledSchema, RulesValidator, ScalePaths } from '../../schema/interfaces.js';
+import { CompiledSchema } from '../../schema/compile.js';
+import type { RulesValidator, ScalePaths } from '../../schema/interfaces.js';
 import type { PrebuiltNodes } from '../../schema/node.js';
 import { buildNodesInSteps } from '../../schema/sliced.js';
 import { customResourceType, type Type } from '../../structured-merge-diff/schema/custom-resource.js';
@@ -72,7 +72,7 @@ function compileVersion(definition: Definition, version: DefinitionVersion, made
   const scale = readScale(version);
   return {
     version,
-    schema: compileSchema(version.schema ?? ANYTHING, { compileRules: rulesOf, scale }, made),
+    schema: new CompiledSchema(version.schema ?? ANYTHING, { compileRules: rulesOf, scale }, made),
     mergeType: customResourceType(version.schema, definition.preserveUnknownFields),
     preserveUnknownFields: definition.preserveUnknownFields || version.schema === undefined,
   };

@@ -1,8 +1,14 @@
-import type { DeclType, Environment, SchemaTypes } from '@annex/cel';
-import { estimateCost, escapeIdentifier, kubernetesEnvironment } from '@annex/cel';
-import type { FieldError, FieldPath } from '../../apimachinery/meta/field-error.js';
 import {
-  FieldError as FieldProblem,
+  type DeclType,
+  type Environment,
+  estimateCost,
+  escapeIdentifier,
+  kubernetesEnvironment,
+  type SchemaTypes,
+} from '@annex/cel';
+import {
+  FieldError,
+  type FieldPath,
   forbidden,
   internalError,
   invalid,
@@ -100,12 +106,10 @@ class DefinitionCheck {
 
   root(schema: JsonObject, path: FieldPath): void {
     const context =
-      this.options.skipExpressions === true ? undefined : this.context(schema, 1, () => this.declare(schema, true));
+      this.options.skipExpressions === true
+        ? undefined
+        : this.context(schema, 1, () => this.registry.declare(schema, 'resource'));
     this.visit(schema, { path, context, uncorrelatable: undefined });
-  }
-
-  private declare(schema: JsonObject, isRoot: boolean): DeclType | undefined {
-    return this.registry.declare(schema, isRoot || schema['x-kubernetes-embedded-resource'] === true);
   }
 
   private context(schema: JsonObject, cardinality: number | undefined, make: () => DeclType | undefined): Context {
@@ -125,7 +129,7 @@ class DefinitionCheck {
       outer.cardinality === undefined || held === undefined ? undefined : timesCardinality(outer.cardinality, held);
     return this.context(schema, cardinality, () => {
       const type = outer.type();
-      return (type === undefined ? undefined : pick(type)) ?? this.declare(schema, false);
+      return (type === undefined ? undefined : pick(type)) ?? this.registry.declare(schema, 'part');
     });
   }
 
@@ -159,7 +163,7 @@ class DefinitionCheck {
       this.visit(property, {
         path: place.path.child('properties').key(name),
         context: this.inner(place.context, property, (type) =>
-          identifier === undefined ? undefined : type.fields?.get(identifier)?.type,
+          identifier === undefined ? undefined : type.fields?.get(identifier),
         ),
         uncorrelatable: place.uncorrelatable ?? (correlatable ? undefined : place.path),
       });
@@ -238,7 +242,7 @@ class DefinitionCheck {
 }
 
 /** An error whose value is a whole rule, printed with its members in kube-apiserver's order. */
-class RuleError extends FieldProblem {
+class RuleError extends FieldError {
   private readonly text: string;
 
   constructor(path: FieldPath, rule: Rule, detail: string) {

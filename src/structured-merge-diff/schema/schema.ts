@@ -1,5 +1,5 @@
 import type { JsonValue } from '../../apimachinery/json/json.js';
-import { PathElement } from '../fieldpath/path-element.js';
+import type { PathElement } from '../fieldpath/path-element.js';
 
 /** The type of a scalar; `untyped` accepts any. */
 export type Scalar = 'numeric' | 'string' | 'boolean' | 'untyped';
@@ -50,7 +50,3 @@ export const UNTYPED: Type = recursiveType(true, undefined);
 
 /** Accepts any value: maps are merged key by key, lists are atomic. */
 export const DEDUCED: Type = recursiveType(false, UNTYPED);
-
-export function structField(name: string, type: Type, defaultValue: JsonValue | undefined): StructField {
-  return { type, default: defaultValue, element: PathElement.field(name) };
-}

@@ -298,7 +298,7 @@ class Estimator {
     for (const step of steps) {
       if (step === '@items' || step === '@values') type = type?.elem;
       else if (step === '@keys') type = type?.key;
-      else type = type?.fields?.get(step)?.type;
+      else type = type?.fields?.get(step);
     }
     return type === undefined ? undefined : { min: 0, max: type.maxElements };
   }

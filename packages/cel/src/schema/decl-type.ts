@@ -33,8 +33,6 @@ const RESERVED = new Set([
 const ESCAPES: Record<string, string> = { __: '__underscores__', '.': '__dot__', '-': '__dash__', '/': '__slash__' };
 const UNESCAPES: Record<string, string> = { underscores: '__', dot: '.', dash: '-', slash: '/' };
 
-const isReserved = (name: string): boolean => RESERVED.has(name);
-
 /** Escapes a property name as an identifier. Returns undefined if that is not possible. */
 export function escapeIdentifier(name: string): string | undefined {
   if (!/^[A-Za-z_./-][A-Za-z0-9_./-]*$/.test(name)) return undefined;
@@ -65,10 +63,6 @@ const MAX_STRING = MAX_REQUEST_BYTES - 2;
 /** A structural schema (the OpenAPI v3 schema of a CRD's version), as plain JSON. */
 export type Schema = JsonMap;
 
-export interface DeclField {
-  readonly type: DeclType;
-}
-
 /** The declared type of a schema node: the type that expressions see, and how large its values can be. */
 export class DeclType {
   /** The upper bound of `size()`. */
@@ -76,7 +70,7 @@ export class DeclType {
   /** The prefix of the names of the object types within this type. */
   path = '';
   /** The fields of an object type, by identifier. */
-  fields: ReadonlyMap<string, DeclField> | undefined;
+  fields: ReadonlyMap<string, DeclType> | undefined;
   key: DeclType | undefined;
   elem: DeclType | undefined;
 
@@ -98,6 +92,7 @@ const child = (schema: Schema, key: string): Schema | undefined => {
   const value = schema[key];
   return isJsonMap(value) ? value : undefined;
 };
+const isEmbedded = (schema: Schema): boolean => schema['x-kubernetes-embedded-resource'] === true;
 const texts = (value: Json): readonly string[] =>
   Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
 const bound = (value: Json): number | undefined =>
@@ -144,9 +139,7 @@ function listAdapter(schema: Schema, items: Schema): Adapter {
 
 function objectAdapter(schema: Schema): Adapter {
   const wrong = new CelError('invalid data, expected a map for the provided schema with type=object');
-  const embedded = schema['x-kubernetes-embedded-resource'] === true;
-  const full = embedded ? withTypeAndObjectMeta(schema) : schema;
-  const properties = child(full, 'properties');
+  const properties = child(isEmbedded(schema) ? withTypeAndObjectMeta(schema) : schema, 'properties');
   if (properties !== undefined) {
     const byName = new Map<string, Property>();
     const byKey = new Map<string, Property>();
@@ -236,34 +229,37 @@ export class SchemaTypes {
   constructor(
     /** The prefix of the type names in error messages; the path of the type follows it. */
     readonly prefix: string,
-    /** Allows `self.namespace` in place of `self.__namespace__`. */
-    private readonly reservedNames = true,
   ) {}
 
   struct(name: string): StructDecl | undefined {
     return this.structs.get(name);
   }
 
-  /** Declares the type of a schema's values. Returns undefined for nodes without a type, which expressions cannot access. */
-  declare(schema: Schema, isRoot: boolean, path = this.prefix): DeclType | undefined {
-    const declared = this.make(schema, isRoot, path);
+  /**
+   * Declares the type of a schema's values, which are whole resources or parts of one. Returns undefined for nodes without a type, which
+   * expressions cannot access.
+   */
+  declare(schema: Schema, role: 'resource' | 'part', path = this.prefix): DeclType | undefined {
+    const declared = this.make(
+      role === 'resource' || isEmbedded(schema) ? withTypeAndObjectMeta(schema) : schema,
+      path,
+    );
     if (declared !== undefined) declared.path = path;
     return declared;
   }
 
-  private make(schema: Schema, isRoot: boolean, path: string): DeclType | undefined {
+  private make(schema: Schema, path: string): DeclType | undefined {
     if (schema['x-kubernetes-int-or-string'] === true) {
       const max = bound(schema['maxLength']);
       return sized(new DeclType(DYN, 1), max === undefined ? MAX_STRING : max * 4);
     }
-    const full = isRoot ? withTypeAndObjectMeta(schema) : schema;
-    switch (full['type']) {
+    switch (schema['type']) {
       case 'array':
-        return this.list(full, path);
+        return this.list(schema, path);
       case 'object':
-        return this.object(full, path);
+        return this.object(schema, path);
       case 'string':
-        return declareString(full);
+        return declareString(schema);
       case 'boolean':
         return new DeclType(BOOL, 4);
       case 'number':
@@ -278,7 +274,7 @@ export class SchemaTypes {
   private list(schema: Schema, path: string): DeclType | undefined {
     const items = child(schema, 'items');
     if (items === undefined) return undefined;
-    const elem = this.declare(items, items['x-kubernetes-embedded-resource'] === true, `${path}.@idx`);
+    const elem = this.declare(items, 'part', `${path}.@idx`);
     if (elem === undefined) return undefined;
     const list = new DeclType(listOf(elem.type), 2);
     list.elem = elem;
@@ -287,8 +283,8 @@ export class SchemaTypes {
 
   private object(schema: Schema, path: string): DeclType | undefined {
     const values = child(schema, 'additionalProperties');
-    if (values === undefined) return this.struct_(schema, path);
-    const elem = this.declare(values, values['x-kubernetes-embedded-resource'] === true, `${path}.@elem`);
+    if (values === undefined) return this.structType(schema, path);
+    const elem = this.declare(values, 'part', `${path}.@elem`);
     if (elem === undefined) return undefined;
     const map = new DeclType(mapOf(STRING, elem.type), 2);
     map.key = STRING_KEY;
@@ -296,17 +292,16 @@ export class SchemaTypes {
     return sized(map, bound(schema['maxProperties']) ?? Math.floor(MAX_STRING / (elem.minSize + 6)));
   }
 
-  private struct_(schema: Schema, path: string): DeclType {
+  private structType(schema: Schema, path: string): DeclType {
     const required = new Set(texts(schema['required']));
-    const fields = new Map<string, DeclField>();
+    const fields = new Map<string, DeclType>();
     let minSize = 2;
     for (const [name, property] of Object.entries(child(schema, 'properties') ?? {})) {
       if (!isJsonMap(property)) continue;
       const identifier = escapeIdentifier(name);
-      const embedded = property['x-kubernetes-embedded-resource'] === true;
-      const type = this.declare(property, embedded, `${path}.${identifier ?? name}`);
+      const type = this.declare(property, 'part', `${path}.${identifier ?? name}`);
       if (type === undefined) continue;
-      if (identifier !== undefined) fields.set(identifier, { type });
+      if (identifier !== undefined) fields.set(identifier, type);
       if (required.has(name) && property['default'] === undefined)
         minSize += Buffer.byteLength(name) + type.minSize + 4;
     }
@@ -314,9 +309,8 @@ export class SchemaTypes {
     declared.fields = fields;
     this.structs.set(path, {
       type: declared.type,
-      field: (name) =>
-        (fields.get(name) ?? (this.reservedNames && isReserved(name) ? fields.get(`__${name}__`) : undefined))?.type
-          .type,
+      // `self.namespace` is allowed in place of `self.__namespace__`.
+      field: (name) => (fields.get(name) ?? (RESERVED.has(name) ? fields.get(`__${name}__`) : undefined))?.type,
     });
     return declared;
   }

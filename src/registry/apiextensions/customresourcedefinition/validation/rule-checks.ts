@@ -4,7 +4,7 @@ import type { RuleChecks } from '../interfaces.js';
 
 /** Runs the rules of a schema on its default: as an unchanged value and, because rules may distinguish the two, as a new one. */
 export const validateDefaultByRules: NonNullable<RuleChecks['validateDefaultByRules']> = (schema, value, path) => {
-  const rules = compileRules(schema, schema['x-kubernetes-embedded-resource'] === true);
+  const rules = compileRules(schema, 'part');
   if (rules === undefined) return [];
   const { errors } = rules.validate(value, { old: value, path });
   return errors.length > 0 ? errors : rules.validate(value, { path }).errors;

@@ -101,7 +101,7 @@ export function validateSelectableFields(
       errors.push(required(at));
       continue;
     }
-    const found = resolveFieldPath(text, schema, false);
+    const found = resolveFieldPath(text, schema, 'forbidden');
     if ('error' in found) {
       errors.push(invalid(at, text, `is an invalid path: ${found.error}`));
       continue;
