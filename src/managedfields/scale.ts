@@ -5,8 +5,7 @@ import { PathElement } from '../structured-merge-diff/fieldpath/path-element.js'
 import { customResourceType } from '../structured-merge-diff/schema/custom-resource.js';
 import type { Clock } from '../util/clock.js';
 import { emptyObjectOf } from './empty-objects.js';
-import { createFieldManager } from './field-manager.js';
-import type { FieldManager } from './interfaces.js';
+import { FieldManager } from './field-manager.js';
 import { Managed } from './managed.js';
 
 type Path = readonly PathElement[];
@@ -32,7 +31,7 @@ const scaleSchema = {
  */
 export function createScaleFieldManager(clock: Clock): FieldManager {
   const type = customResourceType(scaleSchema);
-  return createFieldManager({
+  return new FieldManager({
     kind: SCALE,
     subresource: 'scale',
     unconvertible: `request to convert CR to an invalid group/version: ${SCALE_VERSION}`,

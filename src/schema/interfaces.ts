@@ -13,7 +13,6 @@ export interface ValidationOptions {
   readonly mistyped?: boolean;
   /** Receives the errors of rules that are ratcheted because their values did not change. */
   readonly warn?: (text: string) => void;
-  readonly signal?: AbortSignal;
 }
 
 /** The paths of the scale subresource, with their leading dot, as in a CRD. */

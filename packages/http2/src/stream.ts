@@ -1,6 +1,7 @@
 import { Http2Request } from './request.js';
 import { Http2Response, type ResponseStream } from './response.js';
 import type { RequestHead } from './heads/fields.js';
+import type { FieldValues } from './heads/head.js';
 import { ErrorCode } from './frames/frame.js';
 import { QUANTUM } from './sender.js';
 
@@ -10,7 +11,7 @@ export interface StreamSession {
   readonly writable: boolean;
   /** The remaining send window of the connection, in bytes. */
   readonly window: number;
-  writeHead(stream: Stream, status: number, fields: ReadonlyMap<string, string | number | readonly string[]>): void;
+  writeHead(stream: Stream, status: number, fields: FieldValues): void;
   writeContinue(stream: Stream): void;
   /** Writes `parts`, which are `bytes` bytes in total and must fit into the windows. */
   writeData(stream: Stream, parts: readonly Uint8Array[], bytes: number, end: boolean): void;
@@ -72,7 +73,7 @@ export class Stream implements ResponseStream {
     return this.queue.length > 0 || (this.ending && !this.localEnded);
   }
 
-  sendHead(status: number, fields: ReadonlyMap<string, string | number | readonly string[]>): void {
+  sendHead(status: number, fields: FieldValues): void {
     this.session.writeHead(this, status, fields);
   }
 

@@ -38,7 +38,7 @@ export interface StructField {
   readonly element: PathElement;
 }
 
-function recursiveType(atomic: boolean, listElement: Type | undefined): Type {
+function recursiveType({ atomic, listElement }: { atomic: boolean; listElement?: Type }): Type {
   const type: { scalar: Scalar; list?: ListType; map?: MapType } = { scalar: 'untyped' };
   type.list = { element: listElement ?? type, atomic: true, keys: [] };
   type.map = { fields: new Map(), element: type, atomic };
@@ -46,7 +46,7 @@ function recursiveType(atomic: boolean, listElement: Type | undefined): Type {
 }
 
 /** Accepts any value and treats it as atomic. */
-export const UNTYPED: Type = recursiveType(true, undefined);
+export const UNTYPED: Type = recursiveType({ atomic: true });
 
 /** Accepts any value: maps are merged key by key, lists are atomic. */
-export const DEDUCED: Type = recursiveType(false, UNTYPED);
+export const DEDUCED: Type = recursiveType({ atomic: false, listElement: UNTYPED });

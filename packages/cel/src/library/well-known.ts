@@ -12,6 +12,7 @@ import {
   UINT,
   listOf,
   mapOf,
+  nullable,
   typeOf,
 } from '../types.js';
 import { type Integer, isInteger, MAX_INT, MIN_INT } from '../values/integer.js';
@@ -120,7 +121,7 @@ const bytes: Read = (value, field) => {
 function wrapper(name: string, type: Type, zero: Value, read: Read): Message {
   return {
     name,
-    type: new Type(type.kind, type.name, [], true),
+    type: nullable(type),
     fields: { value: type },
     create: (fields) => {
       const value = fields.get('value');

@@ -65,8 +65,6 @@ export type Schema = JsonMap;
 
 /** The declared type of a schema node: the type that expressions see, and how large its values can be. */
 export class DeclType {
-  /** The upper bound of `size()`. */
-  maxElements = 0;
   /** The prefix of the names of the object types within this type. */
   path = '';
   /** The fields of an object type, by identifier. */
@@ -77,16 +75,13 @@ export class DeclType {
   constructor(
     readonly type: Type,
     /** The minimum number of bytes that a value takes in JSON. */
-    public minSize: number,
+    readonly minSize: number,
+    /** The upper bound of `size()`. */
+    readonly maxElements = 0,
   ) {}
 }
 
-const STRING_KEY = sized(new DeclType(STRING, MIN_STRING), 0);
-
-function sized(type: DeclType, max: number): DeclType {
-  type.maxElements = max;
-  return type;
-}
+const STRING_KEY = new DeclType(STRING, MIN_STRING);
 
 const child = (schema: Schema, key: string): Schema | undefined => {
   const value = schema[key];
@@ -251,7 +246,7 @@ export class SchemaTypes {
   private make(schema: Schema, path: string): DeclType | undefined {
     if (schema['x-kubernetes-int-or-string'] === true) {
       const max = bound(schema['maxLength']);
-      return sized(new DeclType(DYN, 1), max === undefined ? MAX_STRING : max * 4);
+      return new DeclType(DYN, 1, max === undefined ? MAX_STRING : max * 4);
     }
     switch (schema['type']) {
       case 'array':
@@ -276,9 +271,10 @@ export class SchemaTypes {
     if (items === undefined) return undefined;
     const elem = this.declare(items, 'part', `${path}.@idx`);
     if (elem === undefined) return undefined;
-    const list = new DeclType(listOf(elem.type), 2);
+    const maxItems = bound(schema['maxItems']) ?? Math.floor(MAX_STRING / (elem.minSize + 1));
+    const list = new DeclType(listOf(elem.type), 2, maxItems);
     list.elem = elem;
-    return sized(list, bound(schema['maxItems']) ?? Math.floor(MAX_STRING / (elem.minSize + 1)));
+    return list;
   }
 
   private object(schema: Schema, path: string): DeclType | undefined {
@@ -286,10 +282,11 @@ export class SchemaTypes {
     if (values === undefined) return this.structType(schema, path);
     const elem = this.declare(values, 'part', `${path}.@elem`);
     if (elem === undefined) return undefined;
-    const map = new DeclType(mapOf(STRING, elem.type), 2);
+    const maxProperties = bound(schema['maxProperties']) ?? Math.floor(MAX_STRING / (elem.minSize + 6));
+    const map = new DeclType(mapOf(STRING, elem.type), 2, maxProperties);
     map.key = STRING_KEY;
     map.elem = elem;
-    return sized(map, bound(schema['maxProperties']) ?? Math.floor(MAX_STRING / (elem.minSize + 6)));
+    return map;
   }
 
   private structType(schema: Schema, path: string): DeclType {
@@ -320,18 +317,20 @@ function declareString(schema: Schema): DeclType {
   const max = bound(schema['maxLength']);
   switch (schema['format']) {
     case 'byte':
-      return sized(new DeclType(BYTES, MIN_STRING), max ?? MAX_STRING);
+      return new DeclType(BYTES, MIN_STRING, max ?? MAX_STRING);
     case 'duration':
-      return sized(new DeclType(DURATION, 3), 32);
+      return new DeclType(DURATION, 3, 32);
     case 'date':
-      return sized(new DeclType(TIMESTAMP, 12), 12);
+      return new DeclType(TIMESTAMP, 12, 12);
     case 'date-time':
-      return sized(new DeclType(TIMESTAMP, 21), 32);
+      return new DeclType(TIMESTAMP, 21, 32);
     default:
+      return new DeclType(STRING, MIN_STRING, max === undefined ? longestOf(schema['enum']) : max * 4);
   }
-  const type = new DeclType(STRING, MIN_STRING);
-  if (max !== undefined) return sized(type, max * 4);
-  const values = texts(schema['enum']);
-  if (!Array.isArray(schema['enum']) || schema['enum'].length === 0) return sized(type, MAX_STRING);
-  return sized(type, Math.max(0, ...values.map((value) => Buffer.byteLength(value))));
+}
+
+/** Returns the maximum length of a string with these values, in bytes; that of any string if there are none. */
+function longestOf(values: Json): number {
+  if (!Array.isArray(values) || values.length === 0) return MAX_STRING;
+  return Math.max(0, ...texts(values).map((value) => Buffer.byteLength(value)));
 }

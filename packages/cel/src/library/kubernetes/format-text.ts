@@ -27,7 +27,6 @@ type Formatted = string | CelError;
 /** Formats an argument as a clause of the format string requires. */
 type Clause = (value: Value) => Formatted;
 
-const fail = (message: string): CelError => new CelError(message);
 const integerOf = (value: Value): bigint | undefined => {
   if (isInteger(value)) return BigInt(value);
   return value instanceof Uint ? value.value : undefined;
@@ -43,7 +42,7 @@ function text(value: Value): Formatted {
   if (value instanceof TypeValue) return value.name;
   const converted = toText(value);
   if (typeof converted === 'string') return converted;
-  return fail(STRING_CLAUSE + typeName(value));
+  return new CelError(STRING_CLAUSE + typeName(value));
 }
 
 /** Units of work per value inside a list or map, and per clause. */
@@ -57,7 +56,7 @@ function nested(value: Value): Formatted {
     return quoted(formatKey(value));
   }
   const plain = text(value);
-  if (typeof plain !== 'string') return fail(`no formatting function for ${typeName(value)}`);
+  if (typeof plain !== 'string') return new CelError(`no formatting function for ${typeName(value)}`);
   if (typeof value === 'string') {
     chargeWork(plain.length >>> 2);
     return quoted(plain);
@@ -83,7 +82,8 @@ function map(value: CelMap): Formatted {
   const parts: [string, string][] = [];
   let length = 0;
   for (const key of value.keys()) {
-    const keyText = key instanceof Double ? fail('no formatting function for map key of type double') : nested(key);
+    const keyText =
+      key instanceof Double ? new CelError('no formatting function for map key of type double') : nested(key);
     const item = nested(value.find(key) ?? null);
     if (typeof keyText !== 'string') return keyText;
     if (typeof item !== 'string') return item;
@@ -97,7 +97,7 @@ function map(value: CelMap): Formatted {
 function decimal(value: Value): Formatted {
   const number = integerOf(value);
   if (number !== undefined) return number.toString();
-  return fail(`decimal clause can only be used on integers, was given ${typeName(value)}`);
+  return new CelError(`decimal clause can only be used on integers, was given ${typeName(value)}`);
 }
 
 /** The double that a floating-point clause prints. The strings NaN, Infinity and -Infinity are accepted too. */
@@ -137,7 +137,7 @@ const fixed =
   (value) => {
     const number = special(value);
     if (number === undefined)
-      return fail(`fixed-point clause can only be used on doubles, was given ${typeName(value)}`);
+      return new CelError(`fixed-point clause can only be used on doubles, was given ${typeName(value)}`);
     const name = infinite(number);
     if (name !== undefined) return name;
     const [whole = '', fraction] = exactFixed(Math.abs(number), precision).split('.');
@@ -153,7 +153,7 @@ const scientific =
   (value) => {
     const number = special(value);
     if (number === undefined)
-      return fail(`scientific clause can only be used on doubles, was given ${typeName(value)}`);
+      return new CelError(`scientific clause can only be used on doubles, was given ${typeName(value)}`);
     return pad(infinite(number) ?? powerOfTen(number), width);
   };
 
@@ -171,14 +171,14 @@ function binary(value: Value): Formatted {
   if (typeof value === 'boolean') return value ? '1' : '0';
   const number = integerOf(value);
   if (number !== undefined) return number.toString(2);
-  return fail(`only integers and bools can be formatted as binary, was given ${typeName(value)}`);
+  return new CelError(`only integers and bools can be formatted as binary, was given ${typeName(value)}`);
 }
 
 function hex(value: Value): Formatted {
   if (typeof value === 'string' || value instanceof Uint8Array) return Buffer.from(value as string).toString('hex');
   const number = integerOf(value);
   if (number !== undefined) return number.toString(16);
-  return fail(`only integers, byte buffers, and strings can be formatted as hex, was given ${typeName(value)}`);
+  return new CelError(`only integers, byte buffers, and strings can be formatted as hex, was given ${typeName(value)}`);
 }
 
 function upperHex(value: Value): Formatted {
@@ -189,7 +189,7 @@ function upperHex(value: Value): Formatted {
 function octal(value: Value): Formatted {
   const number = integerOf(value);
   if (number !== undefined) return number.toString(8);
-  return fail(`octal clause can only be used on integers, was given ${typeName(value)}`);
+  return new CelError(`octal clause can only be used on integers, was given ${typeName(value)}`);
 }
 
 function clauseOf(letter: string, precision: number): Clause | undefined {
@@ -228,13 +228,13 @@ export function formatText(format: string, args: CelList): Value {
       at = next + 2;
       continue;
     }
-    if (used >= args.size) return fail(`index ${used} out of range`);
-    if (next + 1 >= format.length) return fail('unexpected end of string');
+    if (used >= args.size) return new CelError(`index ${used} out of range`);
+    if (next + 1 >= format.length) return new CelError('unexpected end of string');
     chargeWork(PER_ITEM);
     const clause = parseClause(format, next + 1);
-    if ('error' in clause) return fail(`could not parse formatting clause: ${clause.error}`);
+    if ('error' in clause) return new CelError(`could not parse formatting clause: ${clause.error}`);
     const formatted = clause.run(args.get(used++));
-    if (typeof formatted !== 'string') return fail(`error during formatting: ${formatted.message}`);
+    if (typeof formatted !== 'string') return new CelError(`error during formatting: ${formatted.message}`);
     checkTextLength(result.length + formatted.length);
     result += formatted;
     at = clause.end;
