@@ -44,13 +44,13 @@ export type CompileResult =
 
 const CROSS_TYPE = /_(?:int64_double|int64_uint64|uint64_double|uint64_int64|double_int64|double_uint64)$/;
 
-function functionTable(libraries: readonly Library[], crossType: boolean): Map<string, FunctionDecl> {
+function functionTable({ libraries, crossTypeComparisons = true }: EnvironmentOptions): Map<string, FunctionDecl> {
   const table = new Map<string, FunctionDecl>();
   const add = (decl: FunctionDecl): void => {
     const known = table.get(decl.name);
     const merged: OverloadDecl[] = known === undefined ? [] : [...known.overloads];
     for (const overload of decl.overloads) {
-      if (!crossType && /^_[<>]=?_$/.test(decl.name) && CROSS_TYPE.test(overload.id)) continue;
+      if (!crossTypeComparisons && /^_[<>]=?_$/.test(decl.name) && CROSS_TYPE.test(overload.id)) continue;
       if (!merged.some((other) => other.id === overload.id)) merged.push(overload);
     }
     table.set(decl.name, { name: decl.name, overloads: merged });
@@ -77,7 +77,7 @@ export class Environment implements Declarations {
   }
 
   static create(options: EnvironmentOptions): Environment {
-    const functions = functionTable(options.libraries, options.crossTypeComparisons ?? true);
+    const functions = functionTable(options);
     const names = new Map(STANDARD_TYPES.map((decl) => [decl.name, decl]));
     for (const library of options.libraries) for (const decl of library.types ?? []) names.set(decl.name, decl);
     for (const decl of options.variables ?? []) names.set(decl.name, decl);

@@ -39,6 +39,8 @@ function isZero(value: Value): boolean {
   return value instanceof Opaque && value.isZero;
 }
 
+const of = (value: Value): Value => new Optional(value);
+const empty = (): Value => Optional.none;
 const ofNonZero = (value: Value): Value => (isZero(value) ? Optional.none : new Optional(value));
 
 function unwrap(list: CelList): Value {
@@ -65,15 +67,9 @@ export const OPTIONAL_LIBRARY: Library = {
   macros: OPTIONAL_MACROS,
   types: [typeConstant(OPT)],
   functions: [
-    fn(
-      'optional.of',
-      overload('optional_of', [V], OPT, (value) => new Optional(value)),
-    ),
+    fn('optional.of', overload('optional_of', [V], OPT, of)),
     fn('optional.ofNonZeroValue', overload('optional_ofNonZeroValue', [V], OPT, ofNonZero)),
-    fn(
-      'optional.none',
-      overload('optional_none', [], OPT, () => Optional.none),
-    ),
+    fn('optional.none', overload('optional_none', [], OPT, empty)),
     fn('value', method('optional_value', [OPT], V, onOptional(contentOf))),
     fn('hasValue', method('optional_hasValue', [OPT], BOOL, onOptional(hasValue))),
     fn('or', method('optional_or_optional', [OPT, OPT], OPT, none)),

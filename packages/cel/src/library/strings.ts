@@ -200,6 +200,10 @@ const searched =
   (text, part, from) =>
     typeof text === 'string' && typeof part === 'string' && isInteger(from) ? run(text, part, from) : NO_SUCH_OVERLOAD;
 
+/** `text.replace(old, replacement)` and `text.replace(old, replacement, limit)` */
+const replace = (text: Value, old: Value, replacement: Value, limit: Value = -1): Value =>
+  replaceN(text as string, old as string, replacement as string, Number(limit));
+
 const indexOfAny = (text: string, part: string): Value => indexOf(text, part, 0);
 
 function lastIndexOfAny(text: string, part: string): Value {
@@ -230,16 +234,8 @@ export const STRINGS_LIBRARY: Library = {
     fn('upperAscii', method('string_upper_ascii', [STRING], STRING, onString(upper))),
     fn(
       'replace',
-      method('string_replace_string_string', [STRING, STRING, STRING], STRING, (text, old, replacement) =>
-        replaceN(text as string, old as string, replacement as string, -1),
-      ),
-      method(
-        'string_replace_string_string_int',
-        [STRING, STRING, STRING, INT],
-        STRING,
-        (text, old, replacement, limit) =>
-          replaceN(text as string, old as string, replacement as string, Number(limit)),
-      ),
+      method('string_replace_string_string', [STRING, STRING, STRING], STRING, replace),
+      method('string_replace_string_string_int', [STRING, STRING, STRING, INT], STRING, replace),
     ),
     fn(
       'split',
