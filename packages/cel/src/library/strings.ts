@@ -31,7 +31,7 @@ function charAt(text: string, index: Integer): Value {
   return between(text, at, Math.min(at + 1, length));
 }
 
-function indexOf(text: string, part: string, from: Integer): Value {
+function indexOf(text: string, part: string, from: Integer = 0): Value {
   if (part === '') return from;
   if (from < 0) return outOfRange(from);
   if (from >= codePointLength(text)) return -1;
@@ -204,8 +204,6 @@ const searched =
 const replace = (text: Value, old: Value, replacement: Value, limit: Value = -1): Value =>
   replaceN(text as string, old as string, replacement as string, Number(limit));
 
-const indexOfAny = (text: string, part: string): Value => indexOf(text, part, 0);
-
 function lastIndexOfAny(text: string, part: string): Value {
   const length = codePointLength(text);
   if (part === '') return length;
@@ -222,7 +220,7 @@ export const STRINGS_LIBRARY: Library = {
     fn('charAt', method('string_char_at_int', [STRING, INT], STRING, indexed(charAt))),
     fn(
       'indexOf',
-      method('string_index_of_string', [STRING, STRING], INT, onStrings(indexOfAny)),
+      method('string_index_of_string', [STRING, STRING], INT, onStrings(indexOf)),
       method('string_index_of_string_int', [STRING, STRING, INT], INT, searched(indexOf)),
     ),
     fn(

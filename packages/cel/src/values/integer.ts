@@ -15,10 +15,10 @@ export function integer(value: bigint): Integer | undefined {
   return value < MIN_INT || value > MAX_INT ? undefined : value;
 }
 
-/** An operation whose result is outside the range in which numbers are exact. */
-type Exact = (a: bigint, b: bigint) => bigint;
-
-const exact = (a: Integer, b: Integer, op: Exact): Integer | undefined => integer(op(BigInt(a), BigInt(b)));
+/** Computes a result outside of the range in which numbers are exact. */
+function exact(a: Integer, b: Integer, operation: (a: bigint, b: bigint) => bigint): Integer | undefined {
+  return integer(operation(BigInt(a), BigInt(b)));
+}
 
 /** Adds two integers. Returns undefined on overflow, as do the other operations. */
 export function add(a: Integer, b: Integer): Integer | undefined {

@@ -154,7 +154,7 @@ const scientific =
     const number = special(value);
     if (number === undefined)
       return new CelError(`scientific clause can only be used on doubles, was given ${typeName(value)}`);
-    return pad(infinite(number) ?? powerOfTen(number), width);
+    return (infinite(number) ?? powerOfTen(number)).padStart(width);
   };
 
 function powerOfTen(number: number): string {
@@ -164,8 +164,6 @@ function powerOfTen(number: number): string {
   const raised = Array.from(digits, (digit) => SUPERSCRIPTS[Number(digit)] ?? '').join('');
   return `${mantissa}×10${exponent < 0 ? '⁻' : ''}${raised}`;
 }
-
-const pad = (text: string, width: number): string => ' '.repeat(Math.max(0, width - text.length)) + text;
 
 function binary(value: Value): Formatted {
   if (typeof value === 'boolean') return value ? '1' : '0';
