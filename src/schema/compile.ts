@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import type { FieldError } from '../apimachinery/meta/field-error.js';
 import { type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
 import { goJson } from '../apimachinery/meta/meta.js';
-import { skippedRulesError } from './cel/index.js';
+import { skippedRulesError } from './cel/skipped-rules.js';
 import { DefaultValues, applyDefaults, boundOfDefaults } from './defaulting/defaults.js';
 import { coerceEmbedded, validateEmbedded } from './embedded.js';
 import type {

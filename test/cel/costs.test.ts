@@ -15,7 +15,9 @@ import { LIBRARIES } from '../../packages/cel/src/kubernetes.js';
 import { STANDARD_FUNCTIONS } from '../../packages/cel/src/library/standard.js';
 import { FieldPath } from '../../src/apimachinery/meta/field-error.js';
 import type { JsonObject } from '../../src/apimachinery/json/json.js';
-import { PER_CALL_LIMIT, RUNTIME_BUDGET, compileRules, validateRuleDefinitions } from '../../src/schema/cel/index.js';
+import { PER_CALL_LIMIT, RUNTIME_BUDGET } from '../../src/schema/cel/compilation.js';
+import { compileRules } from '../../src/schema/cel/validator.js';
+import { validateRuleDefinitions } from '../../src/schema/cel/definition.js';
 
 /**
  * An expression, its value (or `error: …`), its runtime cost, and its lowest and highest estimate, all from the reference implementation;

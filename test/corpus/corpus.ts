@@ -8,7 +8,7 @@ import { type ObjectMeta, scopeOf } from '../../src/apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../src/apimachinery/validation/names.js';
 import { validateObjectMeta } from '../../src/apimachinery/validation/object-meta.js';
 import { CompiledSchema } from '../../src/schema/compile.js';
-import { compileRules } from '../../src/schema/cel/index.js';
+import { compileRules } from '../../src/schema/cel/validator.js';
 import type { RulesValidator, ScalePaths } from '../../src/schema/interfaces.js';
 import { readMetadata } from '../../src/schema/metadata.js';
 

@@ -1,7 +1,7 @@
 import { serialize } from 'node:v8';
 import { type JsonObject, stringAt } from '../../apimachinery/json/json.js';
 import { PREPARED_RULES_PARTS } from '../../scheduling/thresholds.js';
-import { compileRules } from '../../schema/cel/index.js';
+import { compileRules } from '../../schema/cel/validator.js';
 import { CompiledSchema } from '../../schema/compile.js';
 import type { RulesValidator, ScalePaths } from '../../schema/interfaces.js';
 import type { PrebuiltNodes } from '../../schema/node.js';

@@ -16,7 +16,6 @@ import {
   required,
 } from '../../apimachinery/meta/field-error.js';
 import { isObject, type JsonObject, type JsonValue, objectAt } from '../../apimachinery/json/json.js';
-import { objectsOf } from '../../apimachinery/json/values.js';
 import { goJson } from '../../apimachinery/meta/meta.js';
 import { type CompiledRule, compileNode, newSchemaTypes, type RuleEnvironments } from './compilation.js';
 import { CostTotals, RULE_COST_LIMIT, costMessage, timesCardinality } from './cost-totals.js';
@@ -28,7 +27,7 @@ const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvali
 const MAX_REQUEST_BYTES = 3 * 1024 * 1024;
 
 /** Rules and message expressions that were accepted before. */
-export interface KnownExpressions {
+interface KnownExpressions {
   readonly rules: ReadonlySet<string>;
   readonly messageExpressions: ReadonlySet<string>;
 }
@@ -302,24 +301,4 @@ export function validateRuleDefinitions(
   const check = new DefinitionCheck(options);
   check.root(schema, path);
   return { schema: check.schemaErrors, expressions: check.expressionErrors, total: check.totals.errors(path) };
-}
-
-/** Returns the expressions in the schemas of a stored definition. */
-export function knownExpressions(schemas: readonly JsonObject[]): KnownExpressions {
-  const rules = new Set<string>();
-  const messageExpressions = new Set<string>();
-  const visit = (schema: JsonObject): void => {
-    for (const rule of rulesOf(schema)) {
-      rules.add(rule.rule);
-      if (rule.messageExpression !== '') messageExpressions.add(rule.messageExpression);
-    }
-    for (const key of ['items', 'additionalProperties', 'not']) {
-      const part = objectAt(schema, key);
-      if (part !== undefined) visit(part);
-    }
-    for (const part of Object.values(objectAt(schema, 'properties') ?? {})) if (isObject(part)) visit(part);
-    for (const key of ['allOf', 'oneOf', 'anyOf']) objectsOf(schema[key]).forEach(visit);
-  };
-  schemas.forEach(visit);
-  return { rules, messageExpressions };
 }

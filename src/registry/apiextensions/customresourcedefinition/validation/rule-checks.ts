@@ -1,4 +1,5 @@
-import { compileRules, validateRuleDefinitions } from '../../../../schema/cel/index.js';
+import { compileRules } from '../../../../schema/cel/validator.js';
+import { validateRuleDefinitions } from '../../../../schema/cel/definition.js';
 import { effectiveVersion } from '../../../../util/effective-version.js';
 import type { RuleChecks } from '../interfaces.js';
 

@@ -9,7 +9,7 @@ import {
 } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
 import { goJson } from '../../../../apimachinery/meta/meta.js';
-import { resolveFieldPath } from '../../../../schema/cel/index.js';
+import { resolveFieldPath } from '../../../../schema/cel/field-path.js';
 import type { JsonSchemaProps } from '../../../../schema/interfaces.js';
 import { structuralError } from '../../../../schema/structural.js';
 import type { InternalVersion } from '../internal.js';
