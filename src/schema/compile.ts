@@ -6,7 +6,7 @@
 // paths are built only for errors and every walk skips the parts of the schema that do not concern it.
 import { createHash } from 'node:crypto';
 import type { FieldError } from '../apimachinery/meta/field-error.js';
-import { type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
+import type { JsonObject } from '../apimachinery/json/json.js';
 import { goJson } from '../apimachinery/meta/meta.js';
 import { skippedRulesError } from './cel/skipped-rules.js';
 import { DefaultValues, applyDefaults, boundOfDefaults } from './defaulting/defaults.js';
@@ -24,7 +24,7 @@ import { defaultsInMetadata, normalizeMetadataDefaults } from './defaulting/meta
 import { EMPTY_NODE, type PrebuiltNodes, SchemaNode } from './node.js';
 import { pruneObject, pruneStored, pruneUnknown } from './prune.js';
 import { NO_OLD_VALUE } from './ratchet.js';
-import { followPath, validateScaleSpec, validateScaleStatus } from './scale.js';
+import { validateScaleSpec, validateScaleStatus } from './scale.js';
 import { validateValue } from './validate.js';
 
 /**
@@ -127,12 +127,6 @@ export class CompiledSchema {
     if (this.scale !== undefined) errors.push(...validateScaleStatus(object, this.scale));
     this.addListTypeErrors(object, old, errors);
     return this.addRuleErrors(object, options, errors);
-  }
-
-  /** Returns the value of a selectable field or a column. */
-  valueAt(object: JsonObject, path: readonly string[]): JsonValue | undefined {
-    const result = followPath(object, path);
-    return 'error' in result ? undefined : result.value;
   }
 
   /** Adds list type errors, unless the old object already had duplicates. */

@@ -6,7 +6,7 @@ import type { ScalePaths } from './interfaces.js';
 const MAX_INT32 = 2 ** 31 - 1;
 
 /** The value at a simple path, or the error of following it. */
-export type PathResult = { readonly value: JsonValue | undefined } | { readonly error: string };
+type PathResult = { readonly value: JsonValue | undefined } | { readonly error: string };
 
 /** Returns the keys of a simple path like `.spec.replicas`. */
 export const simplePath = (path: string): readonly string[] => path.replace(/^\./, '').split('.');
@@ -16,7 +16,7 @@ const accessorError = (path: readonly string[], found: JsonValue, expected: stri
 });
 
 /** Follows a simple path, as the getters of unstructured objects do. */
-export function followPath(object: JsonObject, path: readonly string[]): PathResult {
+function followPath(object: JsonObject, path: readonly string[]): PathResult {
   let value: JsonValue | undefined = object;
   for (const [i, key] of path.entries()) {
     if (value === null || value === undefined) return { value: undefined };

@@ -37,10 +37,6 @@ export interface DefinitionOptions {
   readonly schemaErrors?: readonly FieldError[];
   /** The expressions of the stored definition, which may use anything that exists. */
   readonly known?: KnownExpressions;
-  /** True if the schema has not changed, so that the limit per rule does not apply. */
-  readonly unchanged?: boolean;
-  /** True if the schema is not structural, so that expressions are not compiled. */
-  readonly skipExpressions?: boolean;
   /** The minor version that new expressions must work with. */
   readonly compatibility?: number;
 }
@@ -104,10 +100,7 @@ class DefinitionCheck {
   }
 
   root(schema: JsonObject, path: FieldPath): void {
-    const context =
-      this.options.skipExpressions === true
-        ? undefined
-        : this.context(schema, 1, () => this.registry.declare(schema, 'resource'));
+    const context = this.context(schema, 1, () => this.registry.declare(schema, 'resource'));
     this.visit(schema, { path, context, uncorrelatable: undefined });
   }
 
@@ -233,7 +226,7 @@ class DefinitionCheck {
   }
 
   private checkCost(name: string, path: FieldPath, cost: number): void {
-    if (this.options.unchanged !== true && cost > RULE_COST_LIMIT) {
+    if (cost > RULE_COST_LIMIT) {
       this.expressionErrors.push(forbidden(path, costMessage(name, cost, RULE_COST_LIMIT)));
     }
     this.totals.observe(path, cost);
