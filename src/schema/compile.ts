@@ -9,16 +9,10 @@ import type { FieldError } from '../apimachinery/meta/field-error.js';
 import type { JsonObject } from '../apimachinery/json/json.js';
 import { goJson } from '../apimachinery/meta/meta.js';
 import { skippedRulesError } from './cel/skipped-rules.js';
+import type { RuleValidator } from './cel/validator.js';
 import { DefaultValues, applyDefaults, boundOfDefaults } from './defaulting/defaults.js';
 import { coerceEmbedded, validateEmbedded } from './embedded.js';
-import type {
-  CompileOptions,
-  DefaultsBound,
-  JsonSchemaProps,
-  RulesValidator,
-  ScalePaths,
-  ValidationOptions,
-} from './interfaces.js';
+import type { DefaultsBound, JsonSchemaProps, ScalePaths, ValidationOptions } from './interfaces.js';
 import { validateListTypes } from './list-types.js';
 import { defaultsInMetadata, normalizeMetadataDefaults } from './defaulting/metadata-defaults.js';
 import { EMPTY_NODE, type PrebuiltNodes, SchemaNode } from './node.js';
@@ -26,6 +20,12 @@ import { pruneObject, pruneStored, pruneUnknown } from './prune.js';
 import { NO_OLD_VALUE } from './ratchet.js';
 import { validateScaleSpec, validateScaleStatus } from './scale.js';
 import { validateValue } from './validate.js';
+
+export interface CompileOptions {
+  /** Builds the validator of the schema's rules. Called once, if there are rules. If absent, rules are not run. */
+  readonly compileRules?: ((schema: JsonSchemaProps) => RuleValidator | undefined) | undefined;
+  readonly scale?: ScalePaths | undefined;
+}
 
 /**
  * The compiled structural schema of one version of a type. Built once; every method walks the object once. Methods take whole
@@ -36,7 +36,7 @@ export class CompiledSchema {
   private readonly status: SchemaNode;
   private readonly defaults: DefaultValues;
   private readonly scale: ScalePaths | undefined;
-  private readonly rules: RulesValidator | undefined;
+  private readonly rules: RuleValidator | undefined;
   private digest: string | undefined;
   private bound: DefaultsBound | undefined;
 
@@ -83,7 +83,7 @@ export class CompiledSchema {
 
   /** Does the expensive work of the first validation in advance, in steps. */
   prepare(): Iterable<undefined> {
-    return this.rules?.prepare?.() ?? [];
+    return this.rules?.prepare() ?? [];
   }
 
   /** Sets defaults in place, and removes nulls of fields that are not nullable and have a default. */
@@ -141,7 +141,8 @@ export class CompiledSchema {
     if (this.rules === undefined) return errors;
     const blocked = skippedRulesError(options.before === undefined ? errors : [...options.before, ...errors]);
     if (blocked !== undefined) return [...errors, blocked];
-    errors.push(...this.rules(object, options.old, options.warn));
+    const { old, warn } = options;
+    errors.push(...this.rules.validate(object, { old, ratchet: old !== undefined, warn }).errors);
     return errors;
   }
 }

@@ -22,22 +22,6 @@ export interface ScalePaths {
   readonly labelSelectorPath?: string | undefined;
 }
 
-/**
- * Runs the rules (x-kubernetes-validations) of a schema on a whole object, transition rules only if there is an old object.
- * Errors of unchanged values are ratcheted, and passed to `warn`.
- */
-export interface RulesValidator {
-  (object: JsonObject, old: JsonObject | undefined, warn?: (text: string) => void): readonly FieldError[];
-  /** Does the expensive work of the first call in advance, in steps. */
-  readonly prepare?: (() => Iterable<undefined>) | undefined;
-}
-
-export interface CompileOptions {
-  /** Builds the validator of the schema's rules. Called once, if there are rules. If absent, rules are not run. */
-  readonly compileRules?: ((schema: JsonSchemaProps) => RulesValidator | undefined) | undefined;
-  readonly scale?: ScalePaths | undefined;
-}
-
 /** The maximum number of values that the defaults of a schema can add to an object. */
 export interface DefaultsBound {
   /** Added to the object itself. */
