@@ -42,7 +42,5 @@ export default tseslint.config(
       'max-lines-per-function': ['error', { max: 60, IIFEs: true }],
     },
   },
-  // The state machine of a connection, whose parts share its windows and streams.
-  { files: ['packages/http2/src/session.ts'], rules: { 'max-lines': ['error', { max: 510 }] } },
   { files: ['**/*.test.ts', 'test/**/*.ts'], rules: { '@typescript-eslint/no-non-null-assertion': 'off' } },
 );

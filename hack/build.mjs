@@ -17,7 +17,7 @@ const DIGEST = '.sources';
 const entries = [
   'main',
   'offload/worker',
-  'schema/cel/index',
+  'schema/cel/validator',
   // Used by hack/docs.mjs.
   'server/metrics/aggregation-metrics',
   'server/options/options',

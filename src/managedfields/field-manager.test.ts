@@ -4,7 +4,7 @@ import type { KubeObject, ManagedFieldsEntry } from '../apimachinery/meta/meta.j
 import { customResourceType } from '../structured-merge-diff/schema/custom-resource.js';
 import { FakeClock } from '../../test/fakes/util/clock.js';
 import { growth } from '../../test/fakes/util/growth.js';
-import { createFieldManager, validateManagedFields } from './field-manager.js';
+import { FieldManager, validateManagedFields } from './field-manager.js';
 import { ConversionPending, type FieldManagerOptions, MissingVersionError } from './interfaces.js';
 
 const text = { type: 'string' };
@@ -27,11 +27,11 @@ const START = Date.UTC(2026, 0, 1);
 function setup(more: Partial<FieldManagerOptions> = {}): {
   clock: FakeClock;
   errors: string[];
-  manager: ReturnType<typeof createFieldManager>;
+  manager: FieldManager;
 } {
   const clock = new FakeClock(START);
   const errors: string[] = [];
-  const manager = createFieldManager({
+  const manager = new FieldManager({
     kind,
     subresource: '',
     typeOf: (version) => (version === 'example.com/v1' || version === 'example.com/v2' ? type : undefined),

@@ -11,25 +11,22 @@ import type { FieldSet } from '../structured-merge-diff/fieldpath/field-set.js';
 import { type Conflict, ConflictsError } from '../structured-merge-diff/updater.js';
 import { capUpdateManagers } from './cap.js';
 import { conflictError } from './conflict.js';
-import { FieldSetCache } from './field-set-cache.js';
-import { type Applier, ConversionPending, type FieldManager, type FieldManagerOptions } from './interfaces.js';
+import { type Applier, ConversionPending, type FieldManagerOptions } from './interfaces.js';
 import { KUBECTL, lastApplied, updateLastApplied } from './last-applied.js';
 import { Managed } from './managed.js';
 import { kindText, StructuredMerge, withoutManagedFields } from './structured-merge.js';
 import { messageOf } from '../util/error-message.js';
 
-/** The cache of all field managers, so that objects of all types share one bound. */
-export const fieldSets = new FieldSetCache();
-
-/** Creates a FieldManager with the managers of Kubernetes' default chain, in their order. */
-export function createFieldManager(options: FieldManagerOptions): FieldManager {
-  return new DefaultFieldManager(options);
-}
-
 /** The manager name of an update until it is known whether the update changed anything. */
 const CURRENT_OPERATION = 'current-operation';
 
-class DefaultFieldManager implements FieldManager {
+/**
+ * Maintains metadata.managedFields of one version of a type, for the whole object or one subresource. Created once per
+ * (version, subresource) and shared by all requests. It has no state except caches, and its calls are synchronous.
+ *
+ * `live` is undefined if the object does not exist yet. It is never modified.
+ */
+export class FieldManager {
   private readonly merge: StructuredMerge;
   private readonly version: string;
   private readonly kind: string;
@@ -42,6 +39,13 @@ class DefaultFieldManager implements FieldManager {
     this.empty = { apiVersion: this.version, kind: options.kind.kind, ...options.emptyObject } as KubeObject;
   }
 
+  /**
+   * Tracks a create, an update or any patch except apply: assigns the differences between `live` and `next` to
+   * `manager` (if empty: `unknown`). Sets or removes `next.metadata.managedFields`, changes nothing else, and returns
+   * `next`. Unchanged entries are the same objects as in `next` or `live`, so copy them before modifying them in place.
+   * A failure (for example an object that does not match its schema) never fails the request: the object then has no
+   * managedFields. The only error that is thrown is ConversionPending, and `next` is then unchanged.
+   */
   update(live: KubeObject | undefined, next: KubeObject, manager: string): KubeObject {
     let entries: ManagedFieldsEntry[] | undefined;
     try {
@@ -54,6 +58,14 @@ class DefaultFieldManager implements FieldManager {
     return next;
   }
 
+  /**
+   * Server-side apply: merges `configuration`, decoded but otherwise as the client sent it, into `live`. Returns a new
+   * object in the manager's version with defaults applied, which shares nothing with the arguments but unchanged
+   * managedFields entries. Throws ApiError: 409 with its causes on conflicts unless `force` is set, 400 if the body is
+   * not an apply configuration of this type, 500 if it does not match the schema (as in kube-apiserver); or
+   * ConversionPending. Preconditions (uid, resourceVersion) of the configuration are kept in the result, for the store
+   * to check.
+   */
   apply(live: KubeObject | undefined, configuration: JsonObject, by: Applier): KubeObject {
     try {
       return this.applied(live, configuration, by);
@@ -77,7 +89,7 @@ class DefaultFieldManager implements FieldManager {
   }
 
   private applied(live: KubeObject | undefined, configuration: JsonObject, by: Applier): KubeObject {
-    const managed = this.decode(entriesOf(live), 'failed to decode managed fields: ');
+    const managed = decodeLive(live);
     const kind = kindText(configuration);
     if (kind !== this.kind) throw newBadRequest(`invalid object type: ${kind}`);
     const before = live === undefined ? this.empty : withoutManagedFields(live);
@@ -177,26 +189,25 @@ class DefaultFieldManager implements FieldManager {
   private decodeLiveOrNext(live: KubeObject | undefined, next: KubeObject): Managed {
     const given = this.options.subresource === '' ? entriesOf(next) : undefined;
     if (given !== undefined && isReset(given)) return new Managed();
-    const managed = given === undefined ? undefined : this.tryDecode(given);
+    const managed = given === undefined ? undefined : tryDecode(given);
     if (managed !== undefined && managed.fields.size > 0) return managed;
-    return this.tryDecode(entriesOf(live)) ?? new Managed();
+    return tryDecode(entriesOf(live)) ?? new Managed();
   }
+}
 
-  private tryDecode(entries: readonly JsonValue[] | undefined): Managed | undefined {
-    try {
-      return this.decode(entries, '');
-    } catch {
-      return undefined;
-    }
+function decodeLive(live: KubeObject | undefined): Managed {
+  try {
+    return Managed.decode(entriesOf(live) ?? []);
+  } catch (error) {
+    throw new Error(`failed to decode managed fields: ${messageOf(error)}`);
   }
+}
 
-  private decode(entries: readonly JsonValue[] | undefined, failure: string): Managed {
-    if (entries === undefined) return new Managed();
-    try {
-      return Managed.decode(entries, fieldSets);
-    } catch (error) {
-      throw new Error(failure + messageOf(error));
-    }
+function tryDecode(entries: readonly JsonValue[] | undefined): Managed | undefined {
+  try {
+    return Managed.decode(entries ?? []);
+  } catch {
+    return undefined;
   }
 }
 
@@ -236,7 +247,7 @@ function setManagedFields(object: KubeObject, entries: ManagedFieldsEntry[] | un
 /** Validates managedFields after mutating admission. Returns the error message, or undefined if they can be decoded. */
 export function validateManagedFields(entries: readonly JsonValue[] | undefined): string | undefined {
   try {
-    Managed.decode(entries ?? [], fieldSets);
+    Managed.decode(entries ?? []);
     return undefined;
   } catch (error) {
     return messageOf(error);

@@ -9,33 +9,6 @@ export interface Applier {
   readonly force: boolean;
 }
 
-/**
- * Maintains metadata.managedFields of one version of a type, for the whole object or one subresource. Created once per
- * (version, subresource) and shared by all requests. It has no state except caches, and its calls are synchronous.
- *
- * `live` is undefined if the object does not exist yet. It is never modified.
- */
-export interface FieldManager {
-  /**
-   * Tracks a create, an update or any patch except apply: assigns the differences between `live` and `next` to
-   * `manager` (if empty: `unknown`). Sets or removes `next.metadata.managedFields`, changes nothing else, and returns
-   * `next`. Unchanged entries are the same objects as in `next` or `live`, so copy them before modifying them in place.
-   * A failure (for example an object that does not match its schema) never fails the request: the object then has no
-   * managedFields. The only error that is thrown is ConversionPending, and `next` is then unchanged.
-   */
-  update(live: KubeObject | undefined, next: KubeObject, manager: string): KubeObject;
-
-  /**
-   * Server-side apply: merges `configuration`, decoded but otherwise as the client sent it, into `live`. Returns a new
-   * object in the manager's version with defaults applied, which shares nothing with the arguments but unchanged
-   * managedFields entries. Throws ApiError: 409 with its causes on conflicts unless `force` is set, 400 if the body is
-   * not an apply configuration of this type, 500 if it does not match the schema (as in kube-apiserver); or
-   * ConversionPending. Preconditions (uid, resourceVersion) of the configuration are kept in the result, for the store
-   * to check.
-   */
-  apply(live: KubeObject | undefined, configuration: JsonObject, by: Applier): KubeObject;
-}
-
 /** Converts whole objects between the versions of one type. Does not modify the input. */
 export interface VersionConverter {
   /**

@@ -3,7 +3,7 @@ import { compareUtf8, formatTime, type ManagedFieldsEntry, quote } from '../apim
 import { FieldSet } from '../structured-merge-diff/fieldpath/field-set.js';
 import { toFieldsV1 } from '../structured-merge-diff/fieldpath/serialize.js';
 import type { Managers, VersionedSet } from '../structured-merge-diff/updater.js';
-import type { FieldSetCache } from './field-set-cache.js';
+import { decodeFieldSet } from './field-set-cache.js';
 
 export interface ManagerInfo {
   readonly manager: string;
@@ -30,9 +30,9 @@ export class Managed {
   private readonly sources = new Map<string, Source>();
 
   /** Throws an Error that describes what is wrong with the entries. */
-  static decode(entries: readonly JsonValue[], cache: FieldSetCache): Managed {
+  static decode(entries: readonly JsonValue[]): Managed {
     const managed = new Managed();
-    for (let i = 0; i < entries.length; i++) managed.read(entries[i], i, cache);
+    for (let i = 0; i < entries.length; i++) managed.read(entries[i], i);
     return managed;
   }
 
@@ -56,7 +56,7 @@ export class Managed {
     return entries.length === 1 ? entries : entries.sort(compareEntries);
   }
 
-  private read(value: JsonValue | undefined, position: number, cache: FieldSetCache): void {
+  private read(value: JsonValue | undefined, position: number): void {
     if (!isObject(value)) throw new Error('a managed fields entry must be an object');
     const entry = value as ManagedFieldsEntry;
     const { operation, apiVersion, fieldsType, time } = entry;
@@ -74,7 +74,7 @@ export class Managed {
     const applied = operation === 'Apply';
     const { manager = '', subresource = '' } = entry;
     const identifier = this.identify({ manager, operation, apiVersion: applied ? '' : apiVersion, subresource });
-    const decoded = isObject(fieldsV1) ? cache.decode(fieldsV1) : undefined;
+    const decoded = isObject(fieldsV1) ? decodeFieldSet(fieldsV1) : undefined;
     const owned = { set: decoded?.set ?? FieldSet.empty, apiVersion, applied };
     const at = time === undefined ? '' : normalizeTime(time);
     this.fields.set(identifier, owned);

@@ -5,8 +5,7 @@ import { PathElement } from '../structured-merge-diff/fieldpath/path-element.js'
 import { customResourceType } from '../structured-merge-diff/schema/custom-resource.js';
 import type { Clock } from '../util/clock.js';
 import { emptyObjectOf } from './empty-objects.js';
-import { createFieldManager, fieldSets } from './field-manager.js';
-import type { FieldManager } from './interfaces.js';
+import { FieldManager } from './field-manager.js';
 import { Managed } from './managed.js';
 
 type Path = readonly PathElement[];
@@ -32,7 +31,7 @@ const scaleSchema = {
  */
 export function createScaleFieldManager(clock: Clock): FieldManager {
   const type = customResourceType(scaleSchema);
-  return createFieldManager({
+  return new FieldManager({
     kind: SCALE,
     subresource: 'scale',
     unconvertible: `request to convert CR to an invalid group/version: ${SCALE_VERSION}`,
@@ -76,7 +75,7 @@ export class ScaleManagedFields {
   /** Returns the entries of the object after a write to its scale, whose entries are `scale`. */
   toParent(scale: readonly JsonValue[] | undefined): ManagedFieldsEntry[] | undefined {
     const managed = this.decodeParent();
-    const written = Managed.decode(scale ?? [], fieldSets);
+    const written = Managed.decode(scale ?? []);
     for (const [manager, owned] of [...managed.fields]) {
       if (!this.paths.has(owned.apiVersion)) {
         managed.fields.delete(manager);
@@ -104,6 +103,6 @@ export class ScaleManagedFields {
   }
 
   private decodeParent(): Managed {
-    return Managed.decode(this.parent ?? [], fieldSets);
+    return Managed.decode(this.parent ?? []);
   }
 }

@@ -7,8 +7,7 @@ import { BuiltinTypes } from '../structured-merge-diff/schema/builtin-types.js';
 import { customResourceType, type Type } from '../structured-merge-diff/schema/custom-resource.js';
 import { FakeClock } from '../../test/fakes/util/clock.js';
 import { emptyObjectOf } from './empty-objects.js';
-import { createFieldManager } from './field-manager.js';
-import type { FieldManager } from './interfaces.js';
+import { FieldManager } from './field-manager.js';
 
 interface Step {
   op: 'create' | 'apply' | 'merge';
@@ -56,8 +55,8 @@ function managerOf(apiVersion: string, kind: string, subresource: string, clock:
   const gvk = { ...parseGroupVersion(apiVersion)!, kind };
   const common = { kind: gvk, subresource, clock };
   if (gvk.group !== group)
-    return createFieldManager({ ...common, typeOf: () => builtin.typeOf(gvk), emptyObject: emptyObjectOf(gvk) });
-  return createFieldManager({
+    return new FieldManager({ ...common, typeOf: () => builtin.typeOf(gvk), emptyObject: emptyObjectOf(gvk) });
+  return new FieldManager({
     ...common,
     typeOf: (version) => customTypes.get(version),
     converter: {

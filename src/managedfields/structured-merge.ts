@@ -45,7 +45,7 @@ export class StructuredMerge {
   constructor(private readonly options: FieldManagerOptions) {
     this.version = formatGroupVersion(options.kind);
     this.updater = new Updater(
-      { convert: (value, version, failure) => this.convert(value, version, failure) },
+      (value, version, failure) => this.convert(value, version, failure),
       (version) => this.reset(version),
     );
   }

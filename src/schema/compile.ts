@@ -6,53 +6,45 @@
 // paths are built only for errors and every walk skips the parts of the schema that do not concern it.
 import { createHash } from 'node:crypto';
 import type { FieldError } from '../apimachinery/meta/field-error.js';
-import { type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
+import type { JsonObject } from '../apimachinery/json/json.js';
 import { goJson } from '../apimachinery/meta/meta.js';
-import { skippedRulesError } from './cel/index.js';
+import { skippedRulesError } from './cel/skipped-rules.js';
+import type { RuleValidator } from './cel/validator.js';
 import { DefaultValues, applyDefaults, boundOfDefaults } from './defaulting/defaults.js';
 import { coerceEmbedded, validateEmbedded } from './embedded.js';
-import type {
-  CompileOptions,
-  CompiledSchema,
-  DefaultsBound,
-  JsonSchemaProps,
-  RulesValidator,
-  ScalePaths,
-  ValidationOptions,
-} from './interfaces.js';
+import type { DefaultsBound, JsonSchemaProps, ScalePaths, ValidationOptions } from './interfaces.js';
 import { validateListTypes } from './list-types.js';
 import { defaultsInMetadata, normalizeMetadataDefaults } from './defaulting/metadata-defaults.js';
 import { EMPTY_NODE, type PrebuiltNodes, SchemaNode } from './node.js';
 import { pruneObject, pruneStored, pruneUnknown } from './prune.js';
 import { NO_OLD_VALUE } from './ratchet.js';
-import { followPath, validateScaleSpec, validateScaleStatus } from './scale.js';
+import { validateScaleSpec, validateScaleStatus } from './scale.js';
 import { validateValue } from './validate.js';
 
-/**
- * Compiles the openAPIV3Schema of one version of a type, which must be a valid structural schema. `made`: the parts that
- * `nodesSliced` has built from it.
- */
-export function compileSchema(
-  openAPIV3Schema: JsonSchemaProps,
-  options: CompileOptions = {},
-  made?: PrebuiltNodes,
-): CompiledSchema {
-  return new StructuralSchema(openAPIV3Schema, options, made);
+export interface CompileOptions {
+  /** Builds the validator of the schema's rules. Called once, if there are rules. If absent, rules are not run. */
+  readonly compileRules?: ((schema: JsonSchemaProps) => RuleValidator | undefined) | undefined;
+  readonly scale?: ScalePaths | undefined;
 }
 
-class StructuralSchema implements CompiledSchema {
+/**
+ * The compiled structural schema of one version of a type. Built once; every method walks the object once. Methods take whole
+ * objects (apiVersion, kind, metadata, spec …); metadata itself is left to the registry.
+ */
+export class CompiledSchema {
   private readonly root: SchemaNode;
   private readonly status: SchemaNode;
   private readonly defaults: DefaultValues;
   private readonly scale: ScalePaths | undefined;
-  private readonly rules: RulesValidator | undefined;
+  private readonly rules: RuleValidator | undefined;
   private digest: string | undefined;
   private bound: DefaultsBound | undefined;
 
+  /** `schema` is the openAPIV3Schema, which must be a valid structural schema, `prebuilt` the nodes of its parts, if `buildNodesInSteps` has built them. */
   constructor(
     private readonly schema: JsonSchemaProps,
-    options: CompileOptions,
-    prebuilt: PrebuiltNodes | undefined,
+    options: CompileOptions = {},
+    prebuilt?: PrebuiltNodes,
   ) {
     const root = prebuilt?.nodes.get(schema) ?? new SchemaNode(schema);
     const settled = normalizeMetadataDefaults(schema, root);
@@ -63,44 +55,57 @@ class StructuralSchema implements CompiledSchema {
     this.rules = this.root.hasRules ? options.compileRules?.(schema) : undefined;
   }
 
+  /** Identifies the schema: applyDefaults or prune may change an object that was stored under another hash. */
   get hash(): string {
     this.digest ??= createHash('sha256').update(goJson(this.schema)).digest('base64url');
     return this.digest;
   }
 
+  /** Removes unknown fields in place. Returns their paths (`spec.foo`, `spec.list[0].bar`) on request, up to a limit, for field validation. */
   prune(object: JsonObject, collect?: 'collect'): readonly string[] {
     return pruneObject(object, this.root, collect === 'collect');
   }
 
+  /** Like prune, without paths. Returns whether nulls were removed. */
   pruneStored(object: JsonObject): boolean {
     return pruneStored(object, this.root);
   }
 
+  /** Like prune, but keeps nulls. */
   pruneUnknown(object: JsonObject): void {
     pruneUnknown(object, this.root, 'resource');
   }
 
+  /** The maximum number of values that applyDefaults may add. */
   get defaultsBound(): DefaultsBound {
     return (this.bound ??= boundOfDefaults(this.root));
   }
 
+  /** Does the expensive work of the first validation in advance, in steps. */
   prepare(): Iterable<undefined> {
-    return this.rules?.prepare?.() ?? [];
+    return this.rules?.prepare() ?? [];
   }
 
+  /** Sets defaults in place, and removes nulls of fields that are not nullable and have a default. */
   applyDefaults(object: JsonObject): void {
     applyDefaults(object, this.root, this.defaults);
   }
 
+  /**
+   * Coerces the metadata of embedded resources, dropping unknown fields. Returns decoding errors (only the first). Adds the paths
+   * of dropped fields to `unknown`.
+   */
   coerce(object: JsonObject, unknown?: string[]): readonly FieldError[] {
     const error = coerceEmbedded(object, this.root, 'part', { onWrongType: 'throw', unknown });
     return error === undefined ? [] : [error];
   }
 
+  /** Like coerce, for a stored object that may predate its schema: fields of wrong types are also dropped. */
   coerceStored(object: JsonObject): void {
     coerceEmbedded(object, this.root, 'part', { onWrongType: 'drop' });
   }
 
+  /** Validates types, formats, values, scale, embedded metadata, list types and CEL rules, in kube-apiserver's order. */
   validate(object: JsonObject, options: ValidationOptions): readonly FieldError[] {
     const { old, mistyped = false } = options;
     const errors = mistyped ? [] : validateValue(this.root, object, '', old ?? NO_OLD_VALUE);
@@ -112,6 +117,7 @@ class StructuralSchema implements CompiledSchema {
     return this.addRuleErrors(object, options, errors);
   }
 
+  /** Like validate, for a write of the status subresource: only the status is checked, but rules run on the whole object. */
   validateStatus(object: JsonObject, options: ValidationOptions): readonly FieldError[] {
     const { old } = options;
     const { status } = object;
@@ -121,11 +127,6 @@ class StructuralSchema implements CompiledSchema {
     if (this.scale !== undefined) errors.push(...validateScaleStatus(object, this.scale));
     this.addListTypeErrors(object, old, errors);
     return this.addRuleErrors(object, options, errors);
-  }
-
-  valueAt(object: JsonObject, path: readonly string[]): JsonValue | undefined {
-    const result = followPath(object, path);
-    return 'error' in result ? undefined : result.value;
   }
 
   /** Adds list type errors, unless the old object already had duplicates. */
@@ -140,7 +141,8 @@ class StructuralSchema implements CompiledSchema {
     if (this.rules === undefined) return errors;
     const blocked = skippedRulesError(options.before === undefined ? errors : [...options.before, ...errors]);
     if (blocked !== undefined) return [...errors, blocked];
-    errors.push(...this.rules(object, options.old, options.warn));
+    const { old, warn } = options;
+    errors.push(...this.rules.validate(object, { old, ratchet: old !== undefined, warn }).errors);
     return errors;
   }
 }

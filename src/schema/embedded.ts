@@ -13,10 +13,48 @@ export interface CoerceOptions {
   readonly unknown?: string[] | undefined;
 }
 
+type Visit<Context> = (object: JsonObject, path: FieldPath, context: Context) => FieldError | undefined;
+
 /**
- * Coerces the metadata of embedded objects in place: unknown and empty fields are dropped. Parts of the schema without embedded
- * objects are skipped. Returns the first error. A value with the role `resource` counts as embedded itself.
+ * Visits the embedded objects in a value, outer ones first, until `visit` returns an error. Parts of the schema without embedded objects
+ * are skipped. A value with the role `resource` counts as embedded itself.
  */
+function visitEmbedded<Context>(
+  value: JsonValue | undefined,
+  node: SchemaNode,
+  role: Role,
+  path: FieldPath,
+  visit: Visit<Context>,
+  context: Context,
+): FieldError | undefined {
+  const isResource = role === 'resource';
+  if (!(node.hasEmbedded || isResource) || typeof value !== 'object' || value === null) return undefined;
+  if (Array.isArray(value)) {
+    if (node.items === undefined) return undefined;
+    for (const [i, item] of value.entries()) {
+      const error = visitEmbedded(item, node.items, 'part', path.index(i), visit, context);
+      if (error !== undefined) return error;
+    }
+    return undefined;
+  }
+  if (value instanceof Float) return undefined;
+  if (node.embedded || isResource) {
+    const error = visit(value, path, context);
+    if (error !== undefined) return error;
+  }
+  for (const { key, node: child } of node.embeddedBelow) {
+    const error = visitEmbedded(value[key], child, 'part', path.child(key), visit, context);
+    if (error !== undefined) return error;
+  }
+  if (typeof node.additional !== 'object' || !node.additional.hasEmbedded) return undefined;
+  for (const key in value) {
+    const error = visitEmbedded(value[key], node.additional, 'part', path.key(key), visit, context);
+    if (error !== undefined) return error;
+  }
+  return undefined;
+}
+
+/** Coerces the metadata of embedded objects in place: unknown and empty fields are dropped. Returns the first error. */
 export function coerceEmbedded(
   value: JsonValue | undefined,
   node: SchemaNode,
@@ -24,34 +62,10 @@ export function coerceEmbedded(
   options: CoerceOptions,
   path: FieldPath = FieldPath.empty,
 ): FieldError | undefined {
-  const isEmbedded = node.embedded || role === 'resource';
-  if (!(node.hasEmbedded || role === 'resource') || typeof value !== 'object' || value === null) return undefined;
-  if (Array.isArray(value)) {
-    const { items } = node;
-    if (items === undefined) return undefined;
-    for (const [i, item] of value.entries()) {
-      const error = coerceEmbedded(item, items, 'part', options, path.index(i));
-      if (error !== undefined) return error;
-    }
-    return undefined;
-  }
-  if (isEmbedded) {
-    const error = coerceResource(value, options, path);
-    if (error !== undefined) return error;
-  }
-  for (const { key, node: child } of node.embeddedBelow) {
-    const error = coerceEmbedded(value[key], child, 'part', options, path.child(key));
-    if (error !== undefined) return error;
-  }
-  if (typeof node.additional !== 'object' || !node.additional.hasEmbedded) return undefined;
-  for (const key in value) {
-    const error = coerceEmbedded(value[key], node.additional, 'part', options, path.key(key));
-    if (error !== undefined) return error;
-  }
-  return undefined;
+  return visitEmbedded(value, node, role, path, coerceResource, options);
 }
 
-function coerceResource(value: JsonObject, options: CoerceOptions, path: FieldPath): FieldError | undefined {
+function coerceResource(value: JsonObject, path: FieldPath, options: CoerceOptions): FieldError | undefined {
   for (const key of ['apiVersion', 'kind']) {
     const member = value[key];
     if (member === undefined || typeof member === 'string') continue;
@@ -79,32 +93,18 @@ export function validateEmbedded(
   role: Role,
   path: FieldPath = FieldPath.empty,
 ): FieldError[] {
-  const isEmbedded = node.embedded || role === 'resource';
-  if (!(node.hasEmbedded || role === 'resource') || typeof value !== 'object' || value === null) return [];
-  if (value instanceof Float) return [];
-  if (Array.isArray(value)) {
-    const { items } = node;
-    return items === undefined ? [] : value.flatMap((item, i) => validateEmbedded(item, items, 'part', path.index(i)));
-  }
-  const errors = isEmbedded ? validateResource(value, path) : [];
-  for (const { key, node: child } of node.embeddedBelow) {
-    errors.push(...validateEmbedded(value[key], child, 'part', path.child(key)));
-  }
-  if (typeof node.additional === 'object' && node.additional.hasEmbedded) {
-    for (const key in value) errors.push(...validateEmbedded(value[key], node.additional, 'part', path.key(key)));
-  }
+  const errors: FieldError[] = [];
+  visitEmbedded(value, node, role, path, validateResource, errors);
   return errors;
 }
 
-function validateResource(value: JsonObject, path: FieldPath): FieldError[] {
-  const errors: FieldError[] = [];
+function validateResource(value: JsonObject, path: FieldPath, errors: FieldError[]): undefined {
   const { apiVersion, kind, metadata } = value;
   if (apiVersion === undefined) errors.push(required(path.child('apiVersion')));
   if (kind === undefined) errors.push(required(path.child('kind')));
   if (apiVersion !== undefined) errors.push(...validateApiVersion(apiVersion, path.child('apiVersion')));
   if (kind !== undefined) errors.push(...validateKind(kind, path.child('kind')));
   if (metadata !== undefined) errors.push(...validateMetadata(metadata, path.child('metadata')));
-  return errors;
 }
 
 function validateApiVersion(value: JsonValue, path: FieldPath): FieldError[] {

@@ -1,10 +1,11 @@
 import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json/json.js';
 import { goKind } from '../apimachinery/json/decode.js';
+import { goTypeName } from '../apimachinery/json/go-format.js';
 import { compareUtf8 } from '../apimachinery/meta/meta.js';
 import { canonicalTime, TimeError } from '../apimachinery/meta/time.js';
 
 /** The Go type of a metadata field, as far as decoding depends on it. */
-type FieldType = 'string' | 'uid' | 'int64' | 'int32' | 'bool' | 'time' | 'strings' | 'map' | 'any' | StructList;
+type FieldType = 'string' | 'uid' | 'int64' | 'bool' | 'time' | 'strings' | 'map' | 'any' | StructList;
 
 interface StructList {
   readonly name: string;
@@ -83,7 +84,7 @@ export function readMetadata(
 ): JsonObject {
   if (!isObject(value)) {
     if (value === null) return {};
-    if (wrong === 'drop') throw new MetadataError(`invalid metadata: expected object, got ${goTypeOf(value)}`);
+    if (wrong === 'drop') throw new MetadataError(`invalid metadata: expected object, got ${goTypeName(value)}`);
     throw new MetadataError(`json: cannot unmarshal ${goKind(value)} into Go value of type v1.ObjectMeta`);
   }
   return readStruct(value, OBJECT_META, root, wrong, unknown);
@@ -95,13 +96,6 @@ export const inOrderOfKeys = (paths: readonly string[]): string[] =>
     .map((path) => ({ path, key: path.replace(/\[(\d+)\]/g, (_, index: string) => `[${index.padStart(9, '0')}]`) }))
     .sort((a, b) => compareUtf8(a.key, b.key))
     .map(({ path }) => path);
-
-function goTypeOf(value: JsonValue): string {
-  if (Array.isArray(value)) return '[]interface {}';
-  if (typeof value === 'boolean') return 'bool';
-  if (typeof value === 'string') return 'string';
-  return typeof value === 'bigint' || Number.isSafeInteger(value) ? 'int64' : 'float64';
-}
 
 function readStruct(
   value: JsonObject,
@@ -175,7 +169,6 @@ function readField(
     case 'bool':
       return typeof value === 'boolean' ? value : fail(value, 'bool');
     case 'int64':
-    case 'int32':
       return typeof value === 'bigint' || Number.isSafeInteger(value) ? value : fail(value, type);
     case 'time':
       return typeof value === 'string' ? readTime(value) : fail(value, 'string');

@@ -1,4 +1,5 @@
 import { Float, isObject, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
+import { textOf } from '../apimachinery/json/values.js';
 import { formatCheckFor, supportedFormat } from './formats/formats.js';
 import type { JsonSchemaProps } from './interfaces.js';
 import { type NumericRules, compileNumeric } from './numeric.js';
@@ -228,10 +229,6 @@ function computeKinds(types: readonly string[], format: string): number {
 }
 
 const NO_STRINGS: readonly string[] = [];
-
-export function textOf(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
-}
 
 function stringsOf(value: JsonValue | undefined): readonly string[] {
   return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : NO_STRINGS;

@@ -100,25 +100,17 @@ export function numericFaults(
       faults.push({ message: `${path} in body should be a multiple of ${factor}`, value: shown(value, integral) });
     }
   }
-  if (minimum !== undefined) {
-    const integral = asWhole(minimum);
-    const than = rules.exclusiveMinimum ? 'greater than' : 'greater than or equal to';
-    if (below(minimum, rules.exclusiveMinimum, value, integral)) {
-      faults.push({
-        message: `${path} in body should be ${than} ${limitText(minimum, integral)}`,
-        value: shown(value, integral),
-      });
-    }
-  }
-  if (maximum !== undefined) {
-    const integral = asWhole(maximum);
-    const than = rules.exclusiveMaximum ? 'less than' : 'less than or equal to';
-    if (above(maximum, rules.exclusiveMaximum, value, integral)) {
-      faults.push({
-        message: `${path} in body should be ${than} ${limitText(maximum, integral)}`,
-        value: shown(value, integral),
-      });
-    }
+  const bounds = [
+    { limit: minimum, isBeyond: below, exclusive: rules.exclusiveMinimum, than: 'greater than' },
+    { limit: maximum, isBeyond: above, exclusive: rules.exclusiveMaximum, than: 'less than' },
+  ];
+  for (const { limit, isBeyond, exclusive, than } of bounds) {
+    if (limit === undefined) continue;
+    const integral = asWhole(limit);
+    if (!isBeyond(limit, exclusive, value, integral)) continue;
+    const relation = exclusive ? than : `${than} or equal to`;
+    const message = `${path} in body should be ${relation} ${limitText(limit, integral)}`;
+    faults.push({ message, value: shown(value, integral) });
   }
   return faults;
 }

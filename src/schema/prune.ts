@@ -54,7 +54,7 @@ export const isMetaField = (key: string): boolean => key === 'metadata' || key =
  */
 export function pruneObject(object: JsonValue, node: SchemaNode, collect: boolean): readonly string[] {
   const trail = new Trail({ collect, nulls: true });
-  if (isObject(object)) pruneMembers(object, node, true, trail);
+  if (isObject(object)) pruneResource(object, node, trail);
   else prune(object, node, trail);
   return trail.sorted();
 }
@@ -62,14 +62,14 @@ export function pruneObject(object: JsonValue, node: SchemaNode, collect: boolea
 /** Like pruneObject, without the list of paths. Returns whether nulls were removed. */
 export function pruneStored(object: JsonObject, node: SchemaNode): boolean {
   const trail = new Trail({ collect: false, nulls: true });
-  pruneMembers(object, node, true, trail);
+  pruneResource(object, node, trail);
   return trail.removedNulls;
 }
 
 /** Removes only unknown fields. */
 export function pruneUnknown(value: JsonValue, node: SchemaNode, role: Role): void {
   const trail = new Trail({ collect: false, nulls: false });
-  if (role === 'resource' && isObject(value)) pruneMembers(value, node, true, trail);
+  if (role === 'resource' && isObject(value)) pruneResource(value, node, trail);
   else prune(value, node, trail);
 }
 
@@ -92,22 +92,14 @@ function prune(value: JsonValue | undefined, node: SchemaNode | undefined, trail
       if (trail.collect && value[key] !== undefined) trail.record(key);
       delete value[key];
     }
-  } else pruneMembers(value, node, node.embedded, trail);
+  } else members(value, node, node.embedded, node.preserve, trail);
 }
 
 /** Prunes below a field that preserves unknown fields, where only specified fields are pruned further. */
 function keep(value: JsonValue, node: SchemaNode | undefined, trail: Trail): void {
   if (node === undefined || typeof value !== 'object' || value === null) return;
-  if (node.preserve || Array.isArray(value)) {
-    keepArray(value, node, trail);
-    return;
-  }
-  members(value, node, node.embedded, true, trail);
-}
-
-function keepArray(value: JsonValue, node: SchemaNode, trail: Trail): void {
   if (!Array.isArray(value)) {
-    if (isObject(value)) members(value, node, node.embedded, true, trail);
+    members(value, node, node.embedded, true, trail);
     return;
   }
   const depth = trail.path.length;
@@ -118,8 +110,9 @@ function keepArray(value: JsonValue, node: SchemaNode, trail: Trail): void {
   trail.path.length = depth;
 }
 
-function pruneMembers(value: JsonObject, node: SchemaNode, isResource: boolean, trail: Trail): void {
-  members(value, node, isResource, node.preserve, trail);
+/** Prunes a whole object, which has apiVersion, kind and metadata. */
+function pruneResource(object: JsonObject, node: SchemaNode, trail: Trail): void {
+  members(object, node, true, node.preserve, trail);
 }
 
 function members(value: JsonObject, node: SchemaNode, isResource: boolean, preserve: boolean, trail: Trail): void {

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../apimachinery/json/json.js';
-import { compileSchema } from './compile.js';
+import { CompiledSchema } from './compile.js';
 
-const schema = compileSchema(
+const schema = new CompiledSchema(
   {
     type: 'object',
     properties: {
@@ -37,7 +37,7 @@ test('an item without all of its keys does not correlate, even with itself', () 
 });
 
 test('an item with an integer key beyond 2^53 does not correlate with a float key', () => {
-  const numbered = compileSchema(
+  const numbered = new CompiledSchema(
     {
       type: 'object',
       properties: {

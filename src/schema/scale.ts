@@ -6,21 +6,21 @@ import type { ScalePaths } from './interfaces.js';
 const MAX_INT32 = 2 ** 31 - 1;
 
 /** The value at a simple path, or the error of following it. */
-export type PathResult = { readonly value: JsonValue | undefined } | { readonly error: string };
+type PathResult = { readonly value: JsonValue | undefined } | { readonly error: string };
 
 /** Returns the keys of a simple path like `.spec.replicas`. */
 export const simplePath = (path: string): readonly string[] => path.replace(/^\./, '').split('.');
 
+const accessorError = (path: readonly string[], found: JsonValue, expected: string): PathResult => ({
+  error: `.${path.join('.')} accessor error: ${goFormat(found)} is of the type ${goTypeName(found)}, expected ${expected}`,
+});
+
 /** Follows a simple path, as the getters of unstructured objects do. */
-export function followPath(object: JsonObject, path: readonly string[]): PathResult {
+function followPath(object: JsonObject, path: readonly string[]): PathResult {
   let value: JsonValue | undefined = object;
   for (const [i, key] of path.entries()) {
     if (value === null || value === undefined) return { value: undefined };
-    if (!isObject(value)) {
-      const at = `.${path.slice(0, i + 1).join('.')}`;
-      const found = `${goFormat(value)} is of the type ${goTypeName(value)}, expected map[string]interface{}`;
-      return { error: `${at} accessor error: ${found}` };
-    }
+    if (!isObject(value)) return accessorError(path.slice(0, i + 1), value, 'map[string]interface{}');
     value = Object.hasOwn(value, key) ? value[key] : undefined;
   }
   return { value };
@@ -30,8 +30,7 @@ function typed(object: JsonObject, path: string, type: 'int64' | 'string'): Path
   const keys = simplePath(path);
   const result = followPath(object, keys);
   if ('error' in result || result.value === undefined || goTypeName(result.value) === type) return result;
-  const found = `${goFormat(result.value)} is of the type ${goTypeName(result.value)}, expected ${type}`;
-  return { error: `.${keys.join('.')} accessor error: ${found}` };
+  return accessorError(keys, result.value, type);
 }
 
 function validateReplicas(object: JsonObject, path: string): FieldError[] {

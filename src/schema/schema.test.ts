@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { type JsonObject, type JsonValue, deepCopy, deepEqual } from '../apimachinery/json/json.js';
 import { growth } from '../../test/fakes/util/growth.js';
-import { compileSchema } from './compile.js';
-import { JsonPath, JsonPathError } from './columns/json-path.js';
+import { CompiledSchema } from './compile.js';
+import { JsonPath } from './columns/json-path.js';
+import { JsonPathError } from './columns/json-path-parser.js';
 import { MAX_SCHEMA_DEPTH, SchemaTooDeepError } from './node.js';
 import { patternFor } from '@annex/cel/re2';
 import { MAX_ERRORS } from './walk.js';
@@ -12,7 +13,7 @@ const text: JsonObject = { type: 'string' };
 const array = (items: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'array', items, ...more });
 
 describe('pruning', () => {
-  const schema = compileSchema(
+  const schema = new CompiledSchema(
     object({
       spec: object({
         a: text,
@@ -47,7 +48,7 @@ describe('pruning', () => {
     value['__proto__'] = { x: 1 };
     expect(schema.prune(value, 'collect')).toEqual(['__proto__', 'spec.constructor', 'spec.toString']);
     expect(value).toEqual({ spec: { a: 'x' } });
-    const required = compileSchema(object({}, { required: ['toString', '__proto__'] }));
+    const required = new CompiledSchema(object({}, { required: ['toString', '__proto__'] }));
     expect(required.validate({}, {}).map(String)).toEqual(['toString: Required value', '__proto__: Required value']);
   });
 
@@ -73,7 +74,7 @@ describe('pruning', () => {
 });
 
 describe('defaults', () => {
-  const schema = compileSchema(
+  const schema = new CompiledSchema(
     object({
       spec: object(
         {
@@ -98,7 +99,7 @@ describe('defaults', () => {
 
 describe('hostile input', () => {
   test('an exponential pattern takes linear time', () => {
-    const schema = compileSchema(object({ x: { type: 'string', pattern: '^(a+)+$' } }));
+    const schema = new CompiledSchema(object({ x: { type: 'string', pattern: '^(a+)+$' } }));
     expect(
       growth(200_000, (size) => {
         const value = { x: `${'a'.repeat(size)}!` };
@@ -108,7 +109,7 @@ describe('hostile input', () => {
   });
 
   test('errors are bounded, and a last one reports it', () => {
-    const schema = compileSchema(object({ x: array({ type: 'integer' }) }));
+    const schema = new CompiledSchema(object({ x: array({ type: 'integer' }) }));
     const errors = schema.validate({ x: Array.from({ length: MAX_ERRORS * 3 }, () => 'x') }, {});
     expect(errors).toHaveLength(MAX_ERRORS + 1);
     expect(String(errors.at(-1))).toBe(
@@ -118,13 +119,13 @@ describe('hostile input', () => {
 
   test('alternatives times items are bounded, and an error reports it', () => {
     const alternatives = Array.from({ length: 1000 }, (_, i) => ({ properties: { a: { enum: [`v${String(i)}`] } } }));
-    const schema = compileSchema(object({ x: array(object({ a: text }, { anyOf: alternatives })) }));
+    const schema = new CompiledSchema(object({ x: array(object({ a: text }, { anyOf: alternatives })) }));
     const errors = schema.validate({ x: Array.from({ length: 10_000 }, () => ({ a: 'none' })) }, {});
     expect(String(errors.at(-1))).toBe('<nil>: Invalid value: "": validating the object exceeds the cost limit');
   });
 
   test('the list of unknown fields is bounded, and its end reports it', () => {
-    const schema = compileSchema(object({}));
+    const schema = new CompiledSchema(object({}));
     const value: JsonObject = {};
     for (let i = 0; i < 12_000; i++) value[`f${String(i)}`] = 1;
     const paths = schema.prune(value, 'collect');
@@ -135,13 +136,13 @@ describe('hostile input', () => {
   test('schemas nested too deeply are refused', () => {
     let schema: JsonObject = text;
     for (let i = 0; i <= MAX_SCHEMA_DEPTH; i++) schema = object({ a: schema });
-    expect(() => compileSchema(schema)).toThrow(SchemaTooDeepError);
+    expect(() => new CompiledSchema(schema)).toThrow(SchemaTooDeepError);
   });
 
   test('deeply nested objects are walked only as deep as the schema', () => {
     let value: JsonValue = 1;
     for (let i = 0; i < 20_000; i++) value = [value];
-    const schema = compileSchema(object({ x: array(text) }));
+    const schema = new CompiledSchema(object({ x: array(text) }));
     expect(schema.validate({ x: value }, {})).toHaveLength(1);
   });
 });

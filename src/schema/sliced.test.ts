@@ -1,6 +1,6 @@
 import { FieldPath } from '../apimachinery/meta/field-error.js';
 import type { JsonObject } from '../apimachinery/json/json.js';
-import { compileSchema } from './compile.js';
+import { CompiledSchema } from './compile.js';
 import { buildNodesInSteps, partsOf } from './sliced.js';
 import { isStructuralInSteps, structuralError, validateStructural } from './structural.js';
 
@@ -34,8 +34,8 @@ describe('a schema in steps', () => {
 
   test('behaves like a schema that is compiled at once', () => {
     const object = (): JsonObject => ({ spec: { p1: 'long', p2: 'y', other: 1 }, list: ['a', 'b', 'b'] });
-    const outcome = (made?: Parameters<typeof compileSchema>[2]): unknown => {
-      const schema = compileSchema(wide, {}, made);
+    const outcome = (made?: ConstructorParameters<typeof CompiledSchema>[2]): unknown => {
+      const schema = new CompiledSchema(wide, {}, made);
       const given = object();
       const pruned = schema.prune(given, 'collect');
       schema.applyDefaults(given);

@@ -1,10 +1,10 @@
 import { type FieldError, FieldPath, forbidden, invalid, required } from '../apimachinery/meta/field-error.js';
 import { type JsonObject, type JsonValue, isObject, objectAt } from '../apimachinery/json/json.js';
+import { textOf } from '../apimachinery/json/values.js';
 import { compareUtf8 } from '../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../apimachinery/scheme/empty-members.js';
 import { SCHEMA_STEP_PARTS } from '../scheduling/thresholds.js';
 import type { JsonSchemaProps } from './interfaces.js';
-import { textOf } from './node.js';
 import { batchesOf, partsOf } from './sliced.js';
 import { type Pattern, patternFor } from '@annex/cel/re2';
 
@@ -18,9 +18,14 @@ const UNSUPPORTED: readonly (readonly [key: string, name: string, isSet: (value:
     ['$ref', '$ref', isSet],
     ['patternProperties', 'patternProperties', isSet],
     ['dependencies', 'dependencies', isSet],
-    ['additionalItems', 'additionalItems', (value) => value !== undefined && value !== null],
+    ['additionalItems', 'additionalItems', isPresent],
     ['definitions', 'definitions', isSet],
   ];
+
+/** Reports whether a member that is a pointer in Go is set: to anything but null. */
+function isPresent(value: JsonValue | undefined): boolean {
+  return value !== undefined && value !== null;
+}
 
 /** Reports whether a member is set. False and empty texts, lists and maps count as unset. */
 function isSet(value: JsonValue | undefined): boolean {
@@ -150,12 +155,10 @@ function partInvariants(schema: JsonObject, level: Level, path: FieldPath, error
   const type = textOf(schema['type']);
   if (type === 'array' && objectAt(schema, 'items') === undefined)
     errors.push(required(path.child('items'), 'must be specified'));
-  if (level === 'root' && (schema['additionalProperties'] ?? undefined) !== undefined)
+  if (level === 'root' && isPresent(schema['additionalProperties']))
     errors.push(forbidden(path.child('additionalProperties'), 'must not be used at the root'));
   extensions(schema, path, errors);
-  const anyOfPattern = isIntOrString(schemasAt(schema, 'anyOf'));
-  const allOfPattern = isIntOrString(schemasAt(schemasAt(schema, 'allOf')[0] ?? {}, 'anyOf'));
-  valueValidation(schema, anyOfPattern, allOfPattern, path, errors);
+  valueValidation(schema, 'here or in the first allOf', path, errors);
   typeInvariants(schema, type, level, path, errors);
   metadataInvariants(schema, level, path, errors);
 }
@@ -178,7 +181,7 @@ function typeInvariants(schema: JsonObject, type: string, level: Level, path: Fi
   } else if (type === '' && schema['x-kubernetes-int-or-string'] !== true && !preserve) {
     errors.push(required(typePath, TYPE_MISSING[level]));
   }
-  if (embedded && (schema['additionalProperties'] ?? undefined) !== undefined) {
+  if (embedded && isPresent(schema['additionalProperties'])) {
     const text = 'must not be used if x-kubernetes-embedded-resource is set';
     errors.push(forbidden(path.child('additionalProperties'), text));
   }
@@ -233,7 +236,7 @@ const KEPT_EMPTY_IN_LOGIC = [...KEPT_EMPTY, 'properties'];
 
 function isMemberSet(schema: JsonObject, key: string): boolean {
   const value = schema[key];
-  return POINTING.has(key) ? value !== undefined && value !== null : isSet(value);
+  return POINTING.has(key) ? isPresent(value) : isSet(value);
 }
 
 function hasKeptEmpty(schema: JsonObject, kept: readonly string[]): boolean {
@@ -250,22 +253,21 @@ function isIntOrString(anyOf: readonly JsonObject[]): boolean {
   return anyOf.length === 2 && hasOnlyType(anyOf[0], 'integer') && hasOnlyType(anyOf[1], 'string');
 }
 
-function valueValidation(
-  schema: JsonObject,
-  skipAnyOf: boolean,
-  skipFirstAllOf: boolean,
-  path: FieldPath,
-  errors: FieldError[],
-): void {
-  if (!skipAnyOf) {
-    schemasAt(schema, 'anyOf').forEach((part, i) => nested(part, false, path.child('anyOf').index(i), errors));
+/** Where a schema may list types as `anyOf: [{type: integer}, {type: string}]`. */
+type IntOrString = 'here or in the first allOf' | 'here' | 'nowhere';
+
+function valueValidation(schema: JsonObject, intOrString: IntOrString, path: FieldPath, errors: FieldError[]): void {
+  const anyOf = schemasAt(schema, 'anyOf');
+  if (intOrString === 'nowhere' || !isIntOrString(anyOf)) {
+    anyOf.forEach((part, i) => nested(part, 'nowhere', path.child('anyOf').index(i), errors));
   }
-  schemasAt(schema, 'allOf').forEach((part, i) =>
-    nested(part, skipFirstAllOf && i === 0, path.child('allOf').index(i), errors),
-  );
-  schemasAt(schema, 'oneOf').forEach((part, i) => nested(part, false, path.child('oneOf').index(i), errors));
+  schemasAt(schema, 'allOf').forEach((part, i) => {
+    const inPart = intOrString === 'here or in the first allOf' && i === 0 ? 'here' : 'nowhere';
+    nested(part, inPart, path.child('allOf').index(i), errors);
+  });
+  schemasAt(schema, 'oneOf').forEach((part, i) => nested(part, 'nowhere', path.child('oneOf').index(i), errors));
   const not = objectAt(schema, 'not');
-  if (not !== undefined) nested(not, false, path.child('not'), errors);
+  if (not !== undefined) nested(not, 'nowhere', path.child('not'), errors);
   const pattern = textOf(schema['pattern']);
   const error = pattern === '' ? undefined : patternFor(pattern).error();
   if (error !== undefined) {
@@ -291,12 +293,12 @@ const FORBIDDEN_IN_LOGIC: readonly (readonly [key: string, detail: string])[] = 
 const BY_PRESENCE = new Set(['default', 'x-kubernetes-list-type', 'x-kubernetes-map-type']);
 
 /** Checks a schema below anyOf, allOf, oneOf or not, which may only validate values. */
-function nested(schema: JsonObject, skipAnyOf: boolean, path: FieldPath, errors: FieldError[]): void {
-  valueValidation(schema, skipAnyOf, false, path, errors);
+function nested(schema: JsonObject, intOrString: 'here' | 'nowhere', path: FieldPath, errors: FieldError[]): void {
+  valueValidation(schema, intOrString, path, errors);
   const items = objectAt(schema, 'items');
-  if (items !== undefined) nested(items, false, path.child('items'), errors);
+  if (items !== undefined) nested(items, 'nowhere', path.child('items'), errors);
   for (const [key, property] of propertiesOf(schema)) {
-    nested(property, false, path.child('properties').key(key), errors);
+    nested(property, 'nowhere', path.child('properties').key(key), errors);
   }
   if (textOf(schema['type']) !== '') errors.push(forbidden(path.child('type'), 'must be empty to be structural'));
   const { additionalProperties } = schema;
@@ -305,8 +307,7 @@ function nested(schema: JsonObject, skipAnyOf: boolean, path: FieldPath, errors:
   }
   for (const [key, detail] of FORBIDDEN_IN_LOGIC) {
     const value = schema[key];
-    const present = BY_PRESENCE.has(key) ? value !== undefined && value !== null : isSet(value);
-    if (present) errors.push(forbidden(path.child(key), detail));
+    if (BY_PRESENCE.has(key) ? isPresent(value) : isSet(value)) errors.push(forbidden(path.child(key), detail));
   }
   if (propertiesOf(schema).some(([key]) => key === 'metadata')) {
     errors.push(forbidden(path.child('properties').key('metadata'), 'must not be specified in a nested context'));

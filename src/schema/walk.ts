@@ -8,8 +8,6 @@ export const MAX_VISITS = 3_000_000;
 /** The cost of an error, in visits. */
 const ERROR_COST = 10;
 
-type Segment = string | number;
-
 /** Thrown to abort a walk that costs too much. */
 export class BudgetExceededError extends Error {}
 
@@ -21,7 +19,7 @@ export class Walk {
   errors: FieldError[] = [];
   /** The texts that identify equal errors, in step with `errors`. */
   messages: string[] = [];
-  readonly path: Segment[] = [];
+  readonly path: (string | number)[] = [];
   matches = 0;
   visits = 0;
   /** True if the first segment is an additional property: its path begins with a dot. */

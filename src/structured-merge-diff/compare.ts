@@ -1,10 +1,10 @@
-import { deepEqual, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
+import { deepEqual, type JsonValue } from '../apimachinery/json/json.js';
 import { FieldSet, type SetNode } from './fieldpath/field-set.js';
-import { fieldType, isEmptyMap, type Kind, kindOf, member } from './schema/kinds.js';
+import { asMap, fieldType, isEmptyMap, type Kind, kindOf, member } from './schema/kinds.js';
 import { itemElement, ItemNames, itemText, haveSameKeyOrder } from './list-items.js';
 import { PathElement } from './fieldpath/path-element.js';
 import type { ListType, MapType, Type } from './schema/schema.js';
-import { addedContent, type Content } from './to-field-set.js';
+import { addedContent, type Content, LEAF } from './to-field-set.js';
 
 /** The result of comparing two values. */
 export interface Comparison {
@@ -22,8 +22,7 @@ interface Change {
   readonly added?: Content | undefined;
 }
 
-const SELF: Content = { member: true, children: undefined };
-const MODIFIED: Change = { modified: SELF };
+const MODIFIED: Change = { modified: LEAF };
 
 /** Compares `after` with `before`, a value of the type. */
 export function compare(type: Type, before: JsonValue | undefined, after: JsonValue | undefined): Comparison {
@@ -55,10 +54,6 @@ function compareAs(kind: Kind, type: Type, before: JsonValue, after: JsonValue):
 
 function compareLeaves(before: JsonValue, after: JsonValue): Change | undefined {
   return deepEqual(before, after, 'as floats') ? undefined : MODIFIED;
-}
-
-function asMap(value: JsonValue): JsonObject | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
 }
 
 function compareMaps(type: MapType, before: JsonValue, after: JsonValue): Change | undefined {
@@ -149,11 +144,11 @@ function compareItems(type: ListType, before: Items | undefined, after: Items | 
   if (before instanceof Duplicates) {
     if (after instanceof Duplicates) return compareLeaves(before.items, after.items);
     const below = after === undefined ? undefined : addedContent(type.element, after);
-    return { removed: SELF, added: below };
+    return { removed: LEAF, added: below };
   }
   if (!(after instanceof Duplicates)) return compareValue(type.element, before, after);
   const below = before === undefined ? undefined : addedContent(type.element, before);
-  return { added: SELF, removed: below };
+  return { added: LEAF, removed: below };
 }
 
 /** Collects the changes of the members of a map or list. */

@@ -1,5 +1,5 @@
 import { deepCopy, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
-import { fieldType, isEmptyMap, kindOf, member } from './schema/kinds.js';
+import { asMap, fieldType, isEmptyMap, kindOf, member } from './schema/kinds.js';
 import { ItemNames } from './list-items.js';
 import type { ListType, MapType, Type } from './schema/schema.js';
 
@@ -20,9 +20,8 @@ export function mergeValues(
 }
 
 function mergeMaps(type: MapType, live: JsonValue, config: JsonValue): JsonValue {
-  const old = typeof live === 'object' && live !== null && !Array.isArray(live) && !isEmptyMap(live) ? live : undefined;
-  const now =
-    typeof config === 'object' && config !== null && !Array.isArray(config) && !isEmptyMap(config) ? config : undefined;
+  const old = nonEmptyMap(live);
+  const now = nonEmptyMap(config);
   if (type.atomic || (old === undefined && now === undefined)) return deepCopy(config);
   const out: JsonObject = {};
   for (const key in old) {
@@ -35,6 +34,11 @@ function mergeMaps(type: MapType, live: JsonValue, config: JsonValue): JsonValue
     if (added !== undefined) out[key] = added;
   }
   return out;
+}
+
+function nonEmptyMap(value: JsonValue): JsonObject | undefined {
+  const map = asMap(value);
+  return map === undefined || isEmptyMap(map) ? undefined : map;
 }
 
 function mergeMember(

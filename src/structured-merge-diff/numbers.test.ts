@@ -135,7 +135,10 @@ describe('equal items in different notations', () => {
 });
 
 test('a configuration that differs only in number notation changes nothing', () => {
-  const updater = new Updater({ convert: (value) => value }, () => undefined);
+  const updater = new Updater(
+    (value) => value,
+    () => undefined,
+  );
   const typed = (value: JsonValue): { version: string; type: typeof type; value: JsonValue } => ({
     version: 'v1',
     type,

@@ -32,7 +32,7 @@ function pickFromList(type: ListType, value: JsonValue, items: FieldSet, mode: M
   if (value.length === 0 || type.atomic) return mode === 'extract' ? value : null;
   const out: JsonValue[] = [];
   value.forEach((item, i) => {
-    const node = nodeOf(items, itemElement(type, item, itemText(type, item, i)));
+    const node = items.get(itemElement(type, item, itemText(type, item, i)));
     if (mode === 'extract') {
       if (node !== undefined)
         out.push(node.children === undefined ? item : pick(type.element, item, node.children, 'extract'));
@@ -50,7 +50,7 @@ function pickFromMap(type: MapType, value: JsonValue, items: FieldSet, mode: Mod
   for (const key in value) {
     const member = value[key];
     if (member === undefined) continue;
-    const node = nodeOf(items, type.fields.get(key)?.element ?? PathElement.field(key));
+    const node = items.get(type.fields.get(key)?.element ?? PathElement.field(key));
     if (mode === 'extract' ? node === undefined : node?.member === true) continue;
     out[key] = node === undefined ? member : pickMember(fieldType(type, key), member, node, mode);
   }
@@ -61,5 +61,3 @@ function pickMember(type: Type, value: JsonValue, node: SetNode, mode: Mode): Js
   if (node.children !== undefined) return pick(type, value, node.children, mode);
   return mode === 'extract' ? pick(type, value, FieldSet.empty, 'extract') : value;
 }
-
-const nodeOf = (items: FieldSet, element: PathElement): SetNode | undefined => items.get(element);

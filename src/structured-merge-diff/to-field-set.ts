@@ -1,6 +1,6 @@
 import type { JsonValue } from '../apimachinery/json/json.js';
 import { FieldSet, nonEmpty, type SetNode } from './fieldpath/field-set.js';
-import { isEmptyMap, kindOf } from './schema/kinds.js';
+import { asMap, isEmptyMap, kindOf } from './schema/kinds.js';
 import { itemElement, ItemNames } from './list-items.js';
 import { PathElement } from './fieldpath/path-element.js';
 import type { ListType, MapType, Type } from './schema/schema.js';
@@ -11,7 +11,7 @@ export interface Content {
   readonly children: FieldSet | undefined;
 }
 
-const LEAF: Content = { member: true, children: undefined };
+export const LEAF: Content = { member: true, children: undefined };
 const NOTHING: Content = { member: false, children: undefined };
 
 /** Returns the fields that a configuration specifies: leaves, items of lists, and keys of maps that are not structs. */
@@ -39,7 +39,8 @@ function mentioned(type: Type, value: JsonValue | undefined): Content {
 function mentionedInMap(type: Type, value: JsonValue, declared: boolean): Content {
   const content = mentioned(type, value);
   if (content.member) return content;
-  const empty = value === null || (typeof value === 'object' && !Array.isArray(value) && isEmptyMap(value));
+  const members = asMap(value);
+  const empty = value === null || (members !== undefined && isEmptyMap(members));
   return empty || !declared ? { member: true, children: content.children } : content;
 }
 
@@ -64,10 +65,11 @@ function mapContent(
   value: JsonValue | undefined,
   contentOf: (type: Type, value: JsonValue, declared: boolean) => Content,
 ): FieldSet | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const members = asMap(value);
+  if (members === undefined) return undefined;
   const nodes: SetNode[] = [];
-  for (const key in value) {
-    const member = value[key];
+  for (const key in members) {
+    const member = members[key];
     if (member === undefined) continue;
     const field = map.fields.get(key);
     const type = field?.type ?? map.element;

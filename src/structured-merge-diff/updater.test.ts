@@ -56,11 +56,9 @@ class World {
 
   constructor(ignored?: FieldSet) {
     this.updater = new Updater(
-      {
-        convert: (value, version) => {
-          const type = types.get(version);
-          return type === undefined ? undefined : { version, type, value: value.value };
-        },
+      (value, version) => {
+        const type = types.get(version);
+        return type === undefined ? undefined : { version, type, value: value.value };
       },
       () => ignored,
     );

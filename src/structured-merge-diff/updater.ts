@@ -26,10 +26,11 @@ export interface VersionedSet {
 /** The owned fields by manager. */
 export type Managers = Map<string, VersionedSet>;
 
-export interface Converter {
-  /** Returns undefined if the version does not exist (any more). Throws any other error with a message that begins with `failure`. */
-  convert(value: TypedValue, version: string, failure: string): TypedValue | undefined;
-}
+/**
+ * Converts a value to another version. Returns undefined if the version does not exist (any more). Throws any other error with a message
+ * that begins with `failure`.
+ */
+export type Convert = (value: TypedValue, version: string, failure: string) => TypedValue | undefined;
 
 export interface Conflict {
   readonly manager: string;
@@ -53,7 +54,7 @@ export class Updater {
   private readonly reconciled = new WeakMap<Type, WeakMap<FieldSet, FieldSet>>();
 
   constructor(
-    private readonly converter: Converter,
+    private readonly convert: Convert,
     /** Returns the paths that no manager can own in a version. */
     private readonly ignored: (version: string) => FieldSet | undefined,
   ) {}
@@ -61,7 +62,7 @@ export class Updater {
   /** Updates the owners after any change except an apply. Returns the new managers; does not modify `managers`. */
   update(live: TypedValue, next: TypedValue, managers: Managers, manager: string): Managers {
     const reconciled = this.reconcileManagers(live, managers);
-    const comparison = this.resolveConflicts(live, next, reconciled, manager, true);
+    const comparison = this.resolveConflicts(live, next, reconciled, manager, 'take over');
     const before = reconciled.get(manager)?.set ?? FieldSet.empty;
     const owned = before.difference(comparison.removed).union(comparison.modified).union(comparison.added);
     const set = this.filter(owned, next.version);
@@ -87,7 +88,7 @@ export class Updater {
     const set = this.filter(toFieldSet(config.type, config.value), config.version);
     reconciled.set(manager, { set, apiVersion: config.version, applied: true });
     const value = this.prune(merged, reconciled, config.version, set, last);
-    this.resolveConflicts(live, value, reconciled, manager, force);
+    this.resolveConflicts(live, value, reconciled, manager, force ? 'take over' : 'refuse');
     return { value: deepEqual(live.value, value.value, 'as floats') ? undefined : value, managers: reconciled };
   }
 
@@ -102,13 +103,13 @@ export class Updater {
     return ignored === undefined ? set : set.recursiveDifference(ignored);
   }
 
-  /** Removes fields that the change sets or removes from all other managers. Modifies `managers`. */
+  /** Removes fields that the change sets or removes from all other managers, or refuses to set them. Modifies `managers`. */
   private resolveConflicts(
     live: TypedValue,
     next: TypedValue,
     managers: Managers,
     self: string,
-    force: boolean,
+    onConflict: 'take over' | 'refuse',
   ): Comparison {
     const own = this.filterComparison(compare(live.type, live.value, next.value), next.version);
     const effects = new Map<string, Effect>([[next.version, effectOf(own)]]);
@@ -124,7 +125,7 @@ export class Updater {
       const conflict = owned.set.intersection(effect.set);
       if (!conflict.isEmpty) conflicts.set(manager, conflict);
     }
-    if (!force && conflicts.size > 0) throw new ConflictsError(listConflicts(conflicts));
+    if (onConflict === 'refuse' && conflicts.size > 0) throw new ConflictsError(listConflicts(conflicts));
     for (const [manager, owned] of managers) {
       const lost = conflicts.get(manager);
       const removed = manager === self ? undefined : effects.get(owned.apiVersion)?.removed;
@@ -137,9 +138,8 @@ export class Updater {
   }
 
   private effectIn(live: TypedValue, next: TypedValue, version: string): Effect | undefined {
-    const before = this.converter.convert(live, version, 'failed to convert old object: ');
-    const after =
-      before === undefined ? undefined : this.converter.convert(next, version, 'failed to convert new object: ');
+    const before = this.convert(live, version, 'failed to convert old object: ');
+    const after = before === undefined ? undefined : this.convert(next, version, 'failed to convert new object: ');
     if (before === undefined || after === undefined) return undefined;
     return effectOf(this.filterComparison(compare(before.type, before.value, after.value), version));
   }
@@ -158,8 +158,7 @@ export class Updater {
   private reconcileManagers(live: TypedValue, managers: Managers): Managers {
     const out: Managers = new Map();
     for (const [manager, owned] of managers) {
-      const type =
-        owned.apiVersion === live.version ? live.type : this.converter.convert(live, owned.apiVersion, '')?.type;
+      const type = owned.apiVersion === live.version ? live.type : this.convert(live, owned.apiVersion, '')?.type;
       if (type === undefined) continue;
       const set = this.reconcileSet(type, owned.set);
       out.set(manager, set === owned.set ? owned : { ...owned, set });
@@ -190,7 +189,7 @@ export class Updater {
     const isAlone = ({ apiVersion }: VersionedSet): boolean => apiVersion === version;
     if (isAlone(last) && last.set.isSubsetOf(set) && [...managers.values()].every(isAlone) && !hasBareItems(last.set))
       return merged;
-    const converted = this.converter.convert(
+    const converted = this.convert(
       merged,
       last.apiVersion,
       `${PRUNING}failed to convert merged object to last applied version: `,
@@ -201,7 +200,7 @@ export class Updater {
     const removed = { ...converted, value: removeItems(type, converted.value, lastSet) };
     const owned = this.addBackOwned(converted, removed, managers);
     const back = this.addBackDangling(converted, owned, last.apiVersion, lastSet);
-    const pruned = this.converter.convert(back, version, PRUNING);
+    const pruned = this.convert(back, version, PRUNING);
     if (pruned === undefined) throw new Error(`failed to prune fields: no version ${version}`);
     return pruned;
   }
@@ -220,14 +219,14 @@ export class Updater {
       // The pruned object's version comes first: a conversion to another version may need fields that were removed.
       if (owned.length === 0) continue;
       const set = FieldSet.unionOf(owned);
-      const convertedWhole = this.converter.convert(
+      const convertedWhole = this.convert(
         whole,
         version,
         `${ADDING_BACK}failed to convert merged object at version ${version}: `,
       );
       if (convertedWhole === undefined) continue;
       whole = convertedWhole;
-      const convertedOut = this.converter.convert(
+      const convertedOut = this.convert(
         out,
         version,
         `${ADDING_BACK}failed to convert pruned object at version ${version}: `,
@@ -243,7 +242,7 @@ export class Updater {
   /** Adds back removed fields that the manager did not own: those without an owner, and those inside a removed item. */
   private addBackDangling(merged: TypedValue, pruned: TypedValue, version: string, last: FieldSet): TypedValue {
     const failure = `${PRUNING}failed add back dangling items: failed to convert pruned object to last applied version: `;
-    const converted = this.converter.convert(pruned, version, failure);
+    const converted = this.convert(pruned, version, failure);
     if (converted === undefined) return merged;
     const { type, value } = merged;
     const gone = namedSet(type, value).difference(namedSet(type, converted.value)).intersection(last);

@@ -47,7 +47,7 @@ function compareMaps(a: JsonObject, b: JsonObject): number {
   return keys.length - others.length;
 }
 
-function sortedKeys(map: JsonObject): string[] {
+export function sortedKeys(map: JsonObject): string[] {
   return Object.keys(map)
     .filter((key) => map[key] !== undefined)
     .sort(compareUtf8);

@@ -10,7 +10,7 @@ import { strings } from '@bufbuild/cel/ext';
 import { Environment as BachmannEnvironment } from '@marcbachmann/cel-js';
 import { evaluate as celJsEvaluate, parse as celJsParse } from 'cel-js';
 import { SchemaTypes, adapterOf, fromJson, kubernetesEnvironment, types } from '../../dist/cel/index.js';
-import { compileRules } from '../../dist/schema/cel/index.js';
+import { compileRules } from '../../dist/schema/cel/validator.js';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '60' } } });
 const rounds = Number(values.rounds);

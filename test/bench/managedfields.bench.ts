@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../src/apimachinery/json/json.js';
 import type { KubeObject } from '../../src/apimachinery/meta/meta.js';
-import { createFieldManager } from '../../src/managedfields/field-manager.js';
+import { FieldManager } from '../../src/managedfields/field-manager.js';
 import { customResourceType } from '../../src/structured-merge-diff/schema/custom-resource.js';
 import { systemClock } from '../../src/util/clock.js';
 
@@ -37,7 +37,7 @@ const schema = struct({
   status: struct({ phase: text }),
 });
 
-const manager = createFieldManager({
+const manager = new FieldManager({
   kind: { group: 'bench.example.com', version: 'v1', kind: 'Bench' },
   subresource: '',
   typeOf: () => type,

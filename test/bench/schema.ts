@@ -3,8 +3,7 @@
  * modules several times slower. Prints CPU microseconds per object, and milliseconds for the hostile cases.
  */
 import type { JsonObject, JsonValue } from '../../src/apimachinery/json/json.js';
-import { compileSchema } from '../../src/schema/compile.js';
-import type { CompiledSchema } from '../../src/schema/interfaces.js';
+import { CompiledSchema } from '../../src/schema/compile.js';
 import { BENCH_SCHEMA } from './bench-crd.js';
 import { benchObject } from './bench-object.js';
 
@@ -39,9 +38,9 @@ const nested = (depth: number, leaf: JsonValue): JsonValue => {
 };
 
 function hostile(): void {
-  const pattern = compileSchema({ type: 'object', properties: { x: { type: 'string', pattern: '^(a+)+$' } } });
+  const pattern = new CompiledSchema({ type: 'object', properties: { x: { type: 'string', pattern: '^(a+)+$' } } });
   timed('exponential pattern on 100 kB', () => pattern.validate({ x: `${'a'.repeat(100_000)}!` }, {}).length);
-  const list = compileSchema({ type: 'object', properties: { x: { type: 'array', items: { type: 'integer' } } } });
+  const list = new CompiledSchema({ type: 'object', properties: { x: { type: 'array', items: { type: 'integer' } } } });
   const wrong = { x: Array.from({ length: 1e6 }, () => 'x') };
   const right = { x: Array.from({ length: 1e6 }, () => 1) };
   timed('a million wrong items', () => list.validate(wrong, {}).length);
@@ -51,7 +50,7 @@ function hostile(): void {
   timed('300,000 unknown fields', () => list.prune(unknown, 'collect').length);
   timed('nesting of 5,000 levels', () => list.prune({ x: nested(5000, 1) }, 'collect').length);
   const alternatives = Array.from({ length: 2000 }, (_, i) => ({ properties: { a: { enum: [`v${String(i)}`] } } }));
-  const union = compileSchema({
+  const union = new CompiledSchema({
     type: 'object',
     properties: {
       x: { type: 'array', items: { type: 'object', properties: { a: { type: 'string' } }, anyOf: alternatives } },
@@ -68,9 +67,9 @@ function hostile(): void {
     wide[`p${String(i)}`] = { type: 'object', properties: inner, default: {} };
   }
   timed('compiling 100,000 properties', () =>
-    compileSchema({ type: 'object', properties: wide }).hash === '' ? 1 : 0,
+    new CompiledSchema({ type: 'object', properties: wide }).hash === '' ? 1 : 0,
   );
-  const defaults = compileSchema({ type: 'object', properties: wide });
+  const defaults = new CompiledSchema({ type: 'object', properties: wide });
   timed('setting 100,000 defaults', () => {
     const object: JsonObject = {};
     defaults.applyDefaults(object);
@@ -79,7 +78,7 @@ function hostile(): void {
 }
 
 function main(): void {
-  const schema = compileSchema(BENCH_SCHEMA);
+  const schema = new CompiledSchema(BENCH_SCHEMA);
   for (const size of [2048, 20_480]) {
     for (let round = 0; round < 5; round++) {
       const objects = Array.from({ length: 4000 }, (_, i) => benchObject(i, size));

@@ -15,7 +15,9 @@ import { LIBRARIES } from '../../packages/cel/src/kubernetes.js';
 import { STANDARD_FUNCTIONS } from '../../packages/cel/src/library/standard.js';
 import { FieldPath } from '../../src/apimachinery/meta/field-error.js';
 import type { JsonObject } from '../../src/apimachinery/json/json.js';
-import { PER_CALL_LIMIT, RUNTIME_BUDGET, compileRules, validateRuleDefinitions } from '../../src/schema/cel/index.js';
+import { PER_CALL_LIMIT, RUNTIME_BUDGET } from '../../src/schema/cel/compilation.js';
+import { compileRules } from '../../src/schema/cel/validator.js';
+import { validateRuleDefinitions } from '../../src/schema/cel/definition.js';
 
 /**
  * An expression, its value (or `error: …`), its runtime cost, and its lowest and highest estimate, all from the reference implementation;
@@ -34,7 +36,7 @@ const table = JSON.parse(readFileSync(resolve('test/cel/costs.json'), 'utf8')) a
 
 function declare(schema: JsonObject): { type: DeclType; compile: (source: string) => Program } {
   const registry = new SchemaTypes('selfType');
-  const type = registry.declare(schema, false);
+  const type = registry.declare(schema, 'part');
   if (type === undefined) throw new Error('the schema has no type');
   const environment = kubernetesEnvironment('new').extend(
     [
@@ -126,7 +128,7 @@ describe('limits at run time', () => {
     'x-kubernetes-validations': sources.map((rule) => ({ rule })),
   });
   const errorsOf = (schema: JsonObject, object: JsonObject): string[] =>
-    (compileRules(schema, false)?.validate(object).errors ?? []).map(String);
+    (compileRules(schema, 'part')?.validate(object).errors ?? []).map(String);
 
   test('limits one call to a cost of 1,000,000', () => {
     const program = declare(rules()).compile(AT_LIMIT);
@@ -155,7 +157,7 @@ describe('limits at run time', () => {
     const out =
       '<nil>: Invalid value: "object": validation failed due to running out of cost budget, no further validation rules will be run';
     expect(errorsOf(rules(...ten), ones(EDGE))).toEqual([]);
-    expect(compileRules(rules(...ten), false)?.validate(ones(EDGE)).budget).toBe(0);
+    expect(compileRules(rules(...ten), 'part')?.validate(ones(EDGE)).budget).toBe(0);
     // Rules of no cost still run; all others do not.
     expect(errorsOf(rules(...ten, 'true'), ones(EDGE))).toEqual([]);
     expect(errorsOf(rules(...ten, 'self.b'), ones(EDGE))).toEqual([out]);

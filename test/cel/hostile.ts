@@ -191,7 +191,7 @@ function hostileObject(): JsonObject {
 /** Returns the environment that rules on that object are compiled in, and their bindings. */
 export function hostileEnvironment(): { readonly environment: Environment; readonly bindings: Bindings } {
   const registry = new SchemaTypes('selfType');
-  const self = registry.declare(HOSTILE_SCHEMA, false);
+  const self = registry.declare(HOSTILE_SCHEMA, 'part');
   if (self === undefined) throw new Error('the schema has no type');
   const environment = kubernetesEnvironment('new').extend(
     [

@@ -7,9 +7,9 @@ import { parseJson } from '../../src/apimachinery/json/decode.js';
 import { type ObjectMeta, scopeOf } from '../../src/apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../src/apimachinery/validation/names.js';
 import { validateObjectMeta } from '../../src/apimachinery/validation/object-meta.js';
-import { compileSchema } from '../../src/schema/compile.js';
-import { compileRules } from '../../src/schema/cel/index.js';
-import type { CompiledSchema, RulesValidator, ScalePaths } from '../../src/schema/interfaces.js';
+import { CompiledSchema } from '../../src/schema/compile.js';
+import { compileRules } from '../../src/schema/cel/validator.js';
+import type { ScalePaths } from '../../src/schema/interfaces.js';
 import { readMetadata } from '../../src/schema/metadata.js';
 
 /** A server's response to a manifest. */
@@ -53,11 +53,6 @@ export interface Served {
   readonly schema: CompiledSchema;
 }
 
-function rulesOf(schema: JsonObject): RulesValidator | undefined {
-  const rules = compileRules(schema);
-  return rules === undefined ? undefined : (object) => rules.validate(object).errors;
-}
-
 /** Returns the served versions of a definition, by apiVersion and kind. */
 export function servedVersions(crd: JsonObject): Map<string, Served> {
   const spec = objectAt(crd, 'spec') ?? {};
@@ -71,7 +66,7 @@ export function servedVersions(crd: JsonObject): Map<string, Served> {
       kind,
       namespaced: spec['scope'] === 'Namespaced',
       hasStatus: objectAt(subresources, 'status') !== undefined,
-      schema: compileSchema(schema, { compileRules: rulesOf, scale }),
+      schema: new CompiledSchema(schema, { compileRules, scale }),
     });
   }
   return served;

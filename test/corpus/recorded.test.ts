@@ -6,7 +6,7 @@ import { type JsonObject, type JsonValue, deepCopy, stringifyJson } from '../../
 import type { KubeObject } from '../../src/apimachinery/meta/meta.js';
 import { customResourceDefinitionStrategy } from '../../src/registry/apiextensions/customresourcedefinition/strategy.js';
 import type { RequestContext } from '../../src/request/context.js';
-import { compileSchema } from '../../src/schema/compile.js';
+import { CompiledSchema } from '../../src/schema/compile.js';
 import { tableConvertorFor } from '../../src/schema/columns/table.js';
 import { type Served, create } from './corpus.js';
 
@@ -28,7 +28,7 @@ interface ObjectCase extends JsonObject {
 
 test('objects get the recorded messages and defaults', () => {
   const { schema, cases } = recorded('objects') as { schema: JsonObject; cases: ObjectCase[] };
-  const served: Served = { kind: 'Thing', namespaced: false, hasStatus: true, schema: compileSchema(schema) };
+  const served: Served = { kind: 'Thing', namespaced: false, hasStatus: true, schema: new CompiledSchema(schema) };
   expect(cases.length).toBeGreaterThan(800);
   for (const { spec, strict, messages, result } of cases) {
     const object = {
@@ -58,7 +58,7 @@ interface Updates extends JsonObject {
 
 test('updates ignore errors of unchanged values (ratcheting)', () => {
   const { schema, old, cases } = recorded('updates') as Updates;
-  const compiled = compileSchema(schema);
+  const compiled = new CompiledSchema(schema);
   for (const { spec, messages } of cases) {
     const found = compiled.validate({ ...old, spec }, { old }).map(String);
     expect({ spec, messages: sorted(found) }).toEqual({ spec, messages: sorted(messages) });

@@ -98,13 +98,17 @@ export const ACCUMULATOR = '@result';
 
 export const NO_OPTIONALS: ReadonlySet<number> = new Set();
 
+/** The arguments of a call, the receiver first. */
+export const argumentsOf = ({ target, args }: Call): readonly Expr[] =>
+  target === undefined ? args : [target, ...args];
+
 /** The children of a node, in source order. */
 export function children(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'select':
       return [expr.operand];
     case 'call':
-      return expr.target === undefined ? expr.args : [expr.target, ...expr.args];
+      return argumentsOf(expr);
     case 'list':
       return expr.elements;
     case 'map':

@@ -6,11 +6,12 @@ import { Checker } from './checker/checker.js';
 import { type Declarations, Resolver } from './checker/resolver.js';
 import type { FunctionDecl, OverloadDecl, StructDecl, VariableDecl } from './declarations.js';
 import type { Library } from './library/library.js';
-import { STANDARD_FUNCTIONS, STANDARD_TYPES, typeConstant } from './library/standard.js';
+import { STANDARD_FUNCTIONS, STANDARD_TYPES } from './library/standard.js';
 import { type Macros, STANDARD_MACROS } from './parser/macros.js';
 import { Parser, type Parsed } from './parser/parser.js';
 import { Program } from './program.js';
 import { formatIssues, type Issue } from './source.js';
+import { typeOf } from './types.js';
 import { validate } from './checker/validators.js';
 import { CelError } from './values/value.js';
 
@@ -43,13 +44,13 @@ export type CompileResult =
 
 const CROSS_TYPE = /_(?:int64_double|int64_uint64|uint64_double|uint64_int64|double_int64|double_uint64)$/;
 
-function functionTable(libraries: readonly Library[], crossType: boolean): Map<string, FunctionDecl> {
+function functionTable({ libraries, crossTypeComparisons = true }: EnvironmentOptions): Map<string, FunctionDecl> {
   const table = new Map<string, FunctionDecl>();
   const add = (decl: FunctionDecl): void => {
     const known = table.get(decl.name);
     const merged: OverloadDecl[] = known === undefined ? [] : [...known.overloads];
     for (const overload of decl.overloads) {
-      if (!crossType && /^_[<>]=?_$/.test(decl.name) && CROSS_TYPE.test(overload.id)) continue;
+      if (!crossTypeComparisons && /^_[<>]=?_$/.test(decl.name) && CROSS_TYPE.test(overload.id)) continue;
       if (!merged.some((other) => other.id === overload.id)) merged.push(overload);
     }
     table.set(decl.name, { name: decl.name, overloads: merged });
@@ -62,23 +63,21 @@ function functionTable(libraries: readonly Library[], crossType: boolean): Map<s
 /** The variables, functions and types available to expressions. Environments are immutable; `extend` returns one with more. */
 export class Environment implements Declarations {
   readonly container: string;
-  private readonly options: EnvironmentOptions;
   private readonly macros: Macros;
 
   private constructor(
-    options: EnvironmentOptions,
+    private readonly options: EnvironmentOptions,
     private readonly functions: ReadonlyMap<string, FunctionDecl>,
     private readonly variables: ReadonlyMap<string, VariableDecl>,
     macros?: Macros,
   ) {
-    this.options = options;
     this.container = options.container ?? '';
     this.macros =
       macros ?? new Map([...STANDARD_MACROS, ...options.libraries.flatMap((library) => [...(library.macros ?? [])])]);
   }
 
   static create(options: EnvironmentOptions): Environment {
-    const functions = functionTable(options.libraries, options.crossTypeComparisons ?? true);
+    const functions = functionTable(options);
     const names = new Map(STANDARD_TYPES.map((decl) => [decl.name, decl]));
     for (const library of options.libraries) for (const decl of library.types ?? []) names.set(decl.name, decl);
     for (const decl of options.variables ?? []) names.set(decl.name, decl);
@@ -110,7 +109,7 @@ export class Environment implements Declarations {
     const decl = this.options.structs?.(name);
     if (decl?.create === undefined) return undefined;
     // As in cel-go, the type is defined only in literals. Any other use of its name fails at run time.
-    return { ...typeConstant(name, decl.type), value: new CelError(`reference to undefined type: ${name}`) };
+    return { name, type: typeOf(decl.type), value: new CelError(`reference to undefined type: ${name}`) };
   }
 
   function(name: string): FunctionDecl | undefined {
@@ -131,7 +130,7 @@ export class Environment implements Declarations {
     if (checker.issues.length > 0) return failure(source, checker.issues);
     const issues = this.validate(parsed.expr);
     if (issues.length > 0) return failure(source, issues);
-    return { program: new Program(source, parsed.expr, (name) => this.struct(name), this.options.dialect) };
+    return this.program(source, parsed.expr);
   }
 
   /** Runs the validators as an evaluation: they compile the patterns of the expression, and some take long. */
@@ -156,7 +155,11 @@ export class Environment implements Declarations {
     const parsed = this.parsed(source);
     if (parsed.issues.length > 0) return failure(source, parsed.issues);
     new Resolver(this).resolve(parsed.expr);
-    return { program: new Program(source, parsed.expr, (name) => this.struct(name), this.options.dialect) };
+    return this.program(source, parsed.expr);
+  }
+
+  private program(source: string, expr: Expr): CompileResult {
+    return { program: new Program(source, expr, (name) => this.struct(name), this.options.dialect) };
   }
 
   private parsed(source: string): Parsed {

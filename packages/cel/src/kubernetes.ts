@@ -45,7 +45,7 @@ export const LIBRARIES: readonly VersionedLibrary[] = [
 const CURRENT_MINOR = 36;
 const DEFAULT_COMPATIBILITY = CURRENT_MINOR - 1;
 
-const environments = new Map<string, Environment>();
+const environments = new Map<number, Environment>();
 
 /**
  * The environment for expressions in Kubernetes. New expressions may use the features of `compatibility`, a minor
@@ -53,9 +53,8 @@ const environments = new Map<string, Environment>();
  */
 export function kubernetesEnvironment(origin: ExpressionOrigin, compatibility = DEFAULT_COMPATIBILITY): Environment {
   const version = origin === 'stored' ? Infinity : compatibility;
-  const key = String(version);
-  let environment = environments.get(key);
-  if (environment === undefined) environments.set(key, (environment = create(version)));
+  let environment = environments.get(version);
+  if (environment === undefined) environments.set(version, (environment = create(version)));
   return environment;
 }
 

@@ -3,7 +3,6 @@ import type { StructDecl } from './declarations.js';
 import { type Dialect, Frame, KUBERNETES_DIALECT, type Run } from './evaluator/frame.js';
 import { PlanError, Planner } from './evaluator/planner.js';
 import { CostExceeded, InternalError, endWork, isEvaluating, startWork } from './work.js';
-import { AnswerPending } from './library/authorizer.js';
 import { DYN, type Type } from './types.js';
 import { CelError, type Value } from './values/value.js';
 
@@ -66,7 +65,7 @@ export class Program {
     return this.planned;
   }
 
-  /** Evaluates the expression. The evaluation ends when its cost exceeds `limit`. */
+  /** Evaluates the expression. The evaluation ends when its cost exceeds `limit`. Throws AnswerPending while an authorizer's answer is pending. */
   evaluate(bindings: Bindings, limit = Infinity): Outcome {
     const planned = this.prepare();
     if (typeof planned === 'string') return { kind: 'error', message: planned, cost: 0 };
@@ -95,21 +94,6 @@ export class Program {
     if (cost > limit) return { kind: 'limit', message: LIMIT_EXCEEDED, cost };
     if (value instanceof CelError) return { kind: 'error', message: value.message, cost };
     return { kind: 'value', value, cost };
-  }
-
-  /**
-   * Evaluates with an authorizer that answers asynchronously: the evaluation is repeated whenever a pending answer has
-   * arrived. The cost limit bounds the number of checks.
-   */
-  async evaluateAsync(bindings: Bindings, limit = Infinity): Promise<Outcome> {
-    for (;;) {
-      try {
-        return this.evaluate(bindings, limit);
-      } catch (error) {
-        if (!(error instanceof AnswerPending)) throw error;
-        await error.answer;
-      }
-    }
   }
 }
 

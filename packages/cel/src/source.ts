@@ -1,3 +1,5 @@
+import { codePointLength } from './values/text.js';
+
 /** A problem in an expression. The offset counts UTF-16 units; -1 refers to the expression as a whole. */
 export interface Issue {
   readonly offset: number;
@@ -24,15 +26,9 @@ function positionOf(source: string, offset: number): Position {
   const end = source.indexOf('\n', start);
   return {
     line,
-    column: codePoints(source.slice(start, offset)),
+    column: codePointLength(source.slice(start, offset)),
     text: end < 0 ? source.slice(start) : source.slice(start, end),
   };
-}
-
-function codePoints(text: string): number {
-  let count = 0;
-  for (const _ of text) count++;
-  return count;
 }
 
 function caret(text: string, column: number): string {

@@ -91,6 +91,8 @@ export const ERROR = new Type('error', '!error!');
 /** The type of types, with an unknown parameter. */
 export const TYPE = new Type('type', 'type');
 
+/** The type of values that may also be null. */
+export const nullable = (type: Type): Type => new Type(type.kind, type.name, type.params, true);
 export const listOf = (elem: Type): Type => new Type('list', 'list', [elem]);
 export const mapOf = (key: Type, value: Type): Type => new Type('map', 'map', [key, value]);
 export const typeOf = (param: Type): Type => new Type('type', 'type', [param]);

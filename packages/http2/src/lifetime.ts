@@ -78,16 +78,17 @@ export class Lifetime {
     else if (this.phase === 'open' && this.timer === undefined) this.arm(this.idleMillis);
   }
 
-  /** Announces the shutdown soon, when the client waits for responses. With `atOnce`, skips the announcement. */
-  shutdown(atOnce: boolean): void {
+  /** Announces the shutdown soon, when the client waits for responses. */
+  shutdown(): void {
     if (this.phase !== 'open') return;
-    if (atOnce) {
-      this.refuseStreams();
-      return;
-    }
     this.phase = 'leaving';
     this.leaveBy = this.clock.monotonic() + LEAVE_MILLIS;
     this.arm(LEAVE_MILLIS);
+  }
+
+  /** Shuts down without an announcement. */
+  shutdownAtOnce(): void {
+    if (this.phase === 'open') this.refuseStreams();
   }
 
   /** Called when the client has acknowledged the notice. */

@@ -2,9 +2,6 @@ import { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { RequestHead } from './heads/fields.js';
 
-/** Returns flow-control credit for bytes that were consumed. */
-type Consumed = (bytes: number) => void;
-
 /**
  * The request of a stream. Once `data` has a listener, the body is emitted as `data` and `end`. Until then it is buffered, up to the
  * stream's window. Emits `aborted` if the stream is cut before the end.
@@ -27,7 +24,8 @@ export class Http2Request extends EventEmitter {
 
   constructor(
     head: RequestHead,
-    private readonly consumed: Consumed,
+    /** Returns flow-control credit for bytes that were consumed. */
+    private readonly consumed: (bytes: number) => void,
   ) {
     super();
     this.method = head.method;

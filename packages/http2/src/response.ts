@@ -1,11 +1,10 @@
 import { EventEmitter } from 'node:events';
 import type { OutgoingHttpHeaders } from 'node:http';
-
-type Value = string | number | readonly string[];
+import type { FieldValue, FieldValues } from './heads/head.js';
 
 /** The stream that a response is sent on. */
 export interface ResponseStream {
-  sendHead(status: number, fields: ReadonlyMap<string, Value>): void;
+  sendHead(status: number, fields: FieldValues): void;
   sendContinue(): void;
   /** Sends data. Returns false if data is queued. */
   send(parts: readonly Uint8Array[], end: boolean): boolean;
@@ -40,7 +39,7 @@ export class Http2Response extends EventEmitter {
   writableEnded = false;
   /** True if the stream has ended: the response was sent, or the stream was cut. */
   destroyed = false;
-  private readonly fields = new Map<string, Value>();
+  private readonly fields = new Map<string, FieldValue>();
   /** True if no body is sent, whatever is written. */
   private omitBody: boolean;
 
@@ -52,7 +51,7 @@ export class Http2Response extends EventEmitter {
     this.omitBody = head;
   }
 
-  setHeader(name: string, value: Value): this {
+  setHeader(name: string, value: FieldValue): this {
     if (!this.headersSent) this.fields.set(lower(name), value);
     return this;
   }

@@ -2,10 +2,11 @@ import type { Socket } from 'node:net';
 import {
   DEFAULT_FRAME_SIZE,
   DEFAULT_WINDOW,
-  type ErrorCode,
+  ErrorCode,
   Flag,
   FRAME_HEADER,
   FrameType,
+  LARGEST_STREAM,
   Setting,
   writeFrameHeader,
   writeUint32,
@@ -22,11 +23,16 @@ export const QUANTUM = 64 * 1024;
 /** The number of unsent bytes above which the client is disconnected if more replies to its control frames would be queued. */
 const MAX_CONTROL_BACKLOG = 2 * HIGH_WATER;
 
+/** The payload of the PING that follows the announcement of a shutdown. Its acknowledgment shows that the client has received both. */
+export const SHUTDOWN_PING = Buffer.from('shutdown', 'latin1');
+
 /** The limits that the first frames announce to the client. */
 export interface Limits {
   readonly maxConcurrentStreams: number;
+  /** The maximum size of a request's header list, in bytes. Every field counts its text plus 32 bytes. */
   readonly maxHeaderListBytes: number;
   readonly maxFrameBytes: number;
+  /** The initial receive windows: the bytes that a client may send of one request body, and of all, before they are read. */
   readonly streamWindow: number;
   readonly connectionWindow: number;
 }
@@ -150,6 +156,12 @@ export class Sender {
     payload.writeUInt32BE(code, 4);
     payload.set(text, 8);
     this.frame(FrameType.goaway, 0, 0, payload);
+  }
+
+  /** Asks the client to use another connection, while any stream is still accepted. */
+  shutdownNotice(): void {
+    this.goaway(LARGEST_STREAM, ErrorCode.noError, '');
+    this.control(FrameType.ping, 0, 0, SHUTDOWN_PING);
   }
 
   private frame(type: number, flags: number, id: number, payload: Uint8Array): void {

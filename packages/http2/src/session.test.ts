@@ -715,7 +715,7 @@ describe('closing', () => {
     const peer = await server.peer();
     peer.request(1);
     const [, response] = await got;
-    server.sessions.at(-1)?.shutdown(true);
+    server.sessions.at(-1)?.shutdownAtOnce();
     expect(await peer.goaway()).toEqual({ last: 1, code: ErrorCode.noError });
     response.end('x');
     expect((await peer.answer(1)).body).toBe('x');
@@ -730,7 +730,7 @@ describe('closing', () => {
       parts++;
       if (parts % 4 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
-    server.sessions.at(-1)?.shutdown(true);
+    server.sessions.at(-1)?.shutdownAtOnce();
     response.end('the end');
     server.clock.advance(25_000);
     peer.resume();
@@ -743,7 +743,7 @@ describe('closing', () => {
     while (response.write(Buffer.alloc(64 * 1024))) await new Promise((resolve) => setImmediate(resolve));
     peer.reset(1);
     await closed(response);
-    server.sessions.at(-1)?.shutdown(true);
+    server.sessions.at(-1)?.shutdownAtOnce();
     server.clock.advance(30_000);
     await server.sessions.at(-1)?.closed;
   });

@@ -1,44 +1,28 @@
 import type { Socket } from 'node:net';
 import type { Clock } from './clock.js';
-import { type HeaderField, HpackDecoder } from './hpack/decoder.js';
-import { HpackError } from './hpack/error.js';
-import { contentLength, type RequestHead, requestHead } from './heads/fields.js';
+import { type RequestHead, requestHead } from './heads/fields.js';
 import {
   ConnectionError,
-  DEFAULT_FRAME_SIZE,
   DEFAULT_WINDOW,
   ErrorCode,
   Flag,
-  frameSizeError,
-  FrameType,
-  LARGEST_STREAM,
+  flowControlError,
   LARGEST_WINDOW,
   protocolError,
-  Setting,
   unpadded,
 } from './frames/frame.js';
-import { FrameReader } from './frames/frame-reader.js';
-import { type HeadBlock, HeadReader } from './heads/head-reader.js';
 import type { FieldValues } from './heads/head.js';
+import type { HeaderField } from './hpack/decoder.js';
 import { Lifetime, type LifetimeConnection } from './lifetime.js';
+import { type FrameHandler, Receiver } from './receiver.js';
 import type { Http2Request } from './request.js';
 import { type Http2Response, rejectOversizedHead } from './response.js';
-import { HIGH_WATER, LOW_WATER, QUANTUM, Sender } from './sender.js';
+import { HIGH_WATER, type Limits, LOW_WATER, QUANTUM, Sender } from './sender.js';
 import { Stream, type StreamSession } from './stream.js';
 import { UnreadStreams } from './unread.js';
 
-const SHUTDOWN_PING = Buffer.from('shutdown', 'latin1');
-
-export interface SessionConfig {
+export interface SessionConfig extends Limits {
   readonly clock: Clock;
-  /** The maximum number of concurrent streams. */
-  readonly maxConcurrentStreams: number;
-  /** The maximum size of a request's header list, in bytes. Every field counts its text plus 32 bytes. */
-  readonly maxHeaderListBytes: number;
-  readonly maxFrameBytes: number;
-  /** The initial receive windows: the bytes that a client may send of one request body, and of all, before they are read. */
-  readonly streamWindow: number;
-  readonly connectionWindow: number;
   /** The time, in milliseconds, after which a connection without streams is closed. */
   readonly idleMillis: number;
   /** Handles a request. The returned promise settles when the work for the request has ended. */
@@ -51,11 +35,11 @@ export interface SessionConfig {
  * The server side of one HTTP/2 connection (RFC 9113). It is optimized for many small responses in one turn of the event loop: there,
  * node:http2 is expensive, because it creates a stream object with all its machinery for each. See ARCHITECTURE.md.
  */
-export class Session implements StreamSession, LifetimeConnection {
+export class Session implements FrameHandler, StreamSession, LifetimeConnection {
   /** Resolves when the connection has ended. */
   readonly closed: Promise<void>;
   private readonly sender: Sender;
-  private readonly decoder = new HpackDecoder();
+  private readonly receiver: Receiver;
   private readonly streams = new Map<number, Stream>();
   private readonly unread: UnreadStreams;
   /** The streams with queued data that cannot be sent yet. */
@@ -64,10 +48,6 @@ export class Session implements StreamSession, LifetimeConnection {
   private completed: Stream[] = [];
   /** The number of running handlers, including those of streams that the client has reset. */
   private running = 0;
-  /** True once the first SETTINGS frame was received. */
-  private settingsReceived = false;
-  private readonly reader: FrameReader;
-  private readonly heads: HeadReader;
   private lastStream = 0;
   private receiveWindow: number;
   private pendingCredit = 0;
@@ -95,18 +75,14 @@ export class Session implements StreamSession, LifetimeConnection {
         this.destroy();
       },
     );
-    this.reader = new FrameReader(config.maxFrameBytes, (type, flags, id, payload) => {
-      this.onFrame(type, flags, id, payload);
-      return !this.lifetime.isClosed;
-    });
-    this.heads = new HeadReader(config.maxHeaderListBytes);
+    this.lifetime = new Lifetime(this, config.clock, config.idleMillis);
+    this.receiver = new Receiver(this, this.sender, this.lifetime, config);
     this.receiveWindow = config.connectionWindow;
     this.unread = new UnreadStreams(config.clock, config.maxConcurrentStreams, (id) => {
       // The client need not send the rest of the body (RFC 9113, section 8.1).
       this.sender.reset(id, ErrorCode.noError);
       this.sender.schedule();
     });
-    this.lifetime = new Lifetime(this, config.clock, config.idleMillis);
     this.sender.sendSettings(config);
     socket.on('data', (chunk: Buffer) => {
       this.receive(chunk);
@@ -128,10 +104,15 @@ export class Session implements StreamSession, LifetimeConnection {
   /**
    * Starts a graceful shutdown, so that the client uses another connection for further requests. Requests that it sends before it
    * receives the notice are still handled: a first GOAWAY names the largest possible stream, and a second one, soon after the client
-   * has acknowledged the first, the last stream (RFC 9113, section 6.8). With `atOnce`, only the second one is sent.
+   * has acknowledged the first, the last stream (RFC 9113, section 6.8).
    */
-  shutdown(atOnce = false): void {
-    this.lifetime.shutdown(atOnce);
+  shutdown(): void {
+    this.lifetime.shutdown();
+  }
+
+  /** Like `shutdown`, but accepts no further requests: only the second GOAWAY is sent. */
+  shutdownAtOnce(): void {
+    this.lifetime.shutdownAtOnce();
   }
 
   /** Closes the connection immediately. */
@@ -139,11 +120,10 @@ export class Session implements StreamSession, LifetimeConnection {
     this.socket.destroy();
   }
 
-  // --- Mortal, for Lifetime
+  // --- LifetimeConnection, for Lifetime
 
   sendShutdownNotice(): void {
-    this.sender.goaway(LARGEST_STREAM, ErrorCode.noError, '');
-    this.sender.control(FrameType.ping, 0, 0, SHUTDOWN_PING);
+    this.sender.shutdownNotice();
   }
 
   sendFinalGoaway(): void {
@@ -255,83 +235,25 @@ export class Session implements StreamSession, LifetimeConnection {
     this.config.onError(error.code, error.message);
     this.sender.goaway(this.lastStream, error.code, error.message);
     this.lifetime.finish();
+    this.closeStreams();
+  }
+
+  private closeStreams(): void {
     this.unread.clear();
     for (const stream of [...this.streams.values()]) this.remove(stream);
   }
 
   private onSocketClose(): void {
     this.lifetime.onSocketClose();
-    this.unread.clear();
-    for (const stream of [...this.streams.values()]) this.remove(stream);
+    this.closeStreams();
     this.onClose();
   }
 
-  // --- received frames
+  // --- FrameHandler, for Receiver
 
-  private receive(chunk: Buffer): void {
-    if (this.lifetime.isClosed) return;
-    try {
-      this.reader.receive(chunk);
-    } catch (error) {
-      if (error instanceof ConnectionError) this.fail(error);
-      else if (error instanceof HpackError) this.fail(new ConnectionError(ErrorCode.compressionError, error.message));
-      else throw error;
-    }
-    this.sender.flush();
-  }
-
-  private onFrame(type: number, flags: number, id: number, payload: Buffer): void {
-    if (!this.settingsReceived) {
-      if (type !== FrameType.settings || (flags & Flag.ack) !== 0) throw protocolError('no SETTINGS after the preface');
-      this.settingsReceived = true;
-      this.lifetime.onFirstSettings();
-    }
-    if (this.heads.stream !== undefined && (type !== FrameType.continuation || id !== this.heads.stream)) {
-      throw protocolError('a header block is interrupted by another frame');
-    }
-    switch (type) {
-      case FrameType.data:
-        this.onData(flags, id, payload);
-        return;
-      case FrameType.headers:
-        this.onHead(this.heads.headers(flags, id, payload));
-        return;
-      case FrameType.priority:
-        if (id === 0) throw protocolError('PRIORITY on stream 0');
-        if (payload.length !== 5) this.resetId(id, ErrorCode.frameSizeError);
-        else if ((payload.readUInt32BE(0) & 0x7fffffff) === id) this.resetId(id, ErrorCode.protocolError);
-        return;
-      case FrameType.rstStream:
-        this.onReset(id, payload);
-        return;
-      case FrameType.settings:
-        this.onSettings(flags, id, payload);
-        return;
-      case FrameType.pushPromise:
-        throw protocolError('PUSH_PROMISE from a client');
-      case FrameType.ping:
-        this.onPing(flags, id, payload);
-        return;
-      case FrameType.goaway:
-        if (id !== 0) throw protocolError('GOAWAY on a nonzero stream');
-        if (payload.length < 8) throw frameSizeError('GOAWAY');
-        this.shutdown();
-        return;
-      case FrameType.windowUpdate:
-        this.onWindowUpdate(id, payload);
-        return;
-      case FrameType.continuation:
-        this.onHead(this.heads.continuation(flags, payload));
-        return;
-      default:
-      // Frames of unknown types are ignored, as they may belong to extensions (RFC 9113, section 5.5).
-    }
-  }
-
-  private onData(flags: number, id: number, payload: Buffer): void {
-    if (id === 0) throw protocolError('DATA on stream 0');
+  onData(id: number, flags: number, payload: Buffer): void {
     this.receiveWindow -= payload.length;
-    if (this.receiveWindow < 0) throw new ConnectionError(ErrorCode.flowControlError, 'the window is exceeded');
+    if (this.receiveWindow < 0) throw flowControlError('the window is exceeded');
     if (this.isAfterGoaway(id)) {
       this.returnCredit(payload.length);
       return;
@@ -340,18 +262,14 @@ export class Session implements StreamSession, LifetimeConnection {
     const stream = this.receivingStream(id);
     if (stream === undefined || stream.remoteEnded) {
       this.returnCredit(payload.length);
-      if (stream === undefined || !stream.localEnded) this.resetId(id, ErrorCode.streamClosed);
+      if (stream === undefined || !stream.localEnded) this.onStreamError(id, ErrorCode.streamClosed);
       return;
     }
-    stream.receiveWindow -= payload.length;
-    stream.received += body.length;
     const end = (flags & Flag.endStream) !== 0;
-    const wrongLength =
-      stream.contentLength >= 0 &&
-      (stream.received > stream.contentLength || (end && stream.received < stream.contentLength));
-    if (stream.receiveWindow < 0 || wrongLength) {
+    const error = stream.countData(payload.length, body.length, end);
+    if (error !== undefined) {
       this.returnCredit(payload.length);
-      this.reset(stream, wrongLength ? ErrorCode.protocolError : ErrorCode.flowControlError);
+      this.reset(stream, error);
       return;
     }
     stream.remoteEnded ||= end;
@@ -365,11 +283,55 @@ export class Session implements StreamSession, LifetimeConnection {
     if (end) stream.request.finish();
   }
 
-  private onHead(block: HeadBlock | undefined): void {
-    if (block === undefined) return;
-    const fields = this.decoder.decode(block.bytes, this.config.maxHeaderListBytes);
-    if (block.stream <= this.lastStream) this.onTrailers(block.stream, block.endStream);
-    else if (this.lifetime.acceptsStreams) this.open(block.stream, fields, block.endStream);
+  onHeaders(id: number, fields: readonly HeaderField[] | undefined, endStream: boolean): void {
+    if (id <= this.lastStream) this.onTrailers(id, endStream);
+    else if (this.lifetime.acceptsStreams) this.open(id, fields, endStream);
+  }
+
+  onReset(id: number): void {
+    if (this.isAfterGoaway(id)) return;
+    const stream = this.receivingStream(id);
+    if (stream === undefined) return;
+    this.unread.delete(id);
+    this.remove(stream);
+  }
+
+  onInitialWindow(size: number): void {
+    const message = 'SETTINGS_INITIAL_WINDOW_SIZE';
+    if (size > LARGEST_WINDOW) throw flowControlError(message);
+    for (const stream of this.streams.values()) {
+      stream.sendWindow += size - this.peerWindow;
+      if (stream.sendWindow > LARGEST_WINDOW) throw flowControlError(message);
+    }
+    this.peerWindow = size;
+  }
+
+  onWindowUpdate(id: number, increment: number): void {
+    if (this.isAfterGoaway(id)) return;
+    const stream = this.receivingStream(id);
+    if (stream === undefined) return;
+    stream.sendWindow += increment;
+    if (increment === 0) this.reset(stream, ErrorCode.protocolError);
+    else if (stream.sendWindow > LARGEST_WINDOW) this.reset(stream, ErrorCode.flowControlError);
+  }
+
+  onStreamError(id: number, code: ErrorCode): void {
+    const stream = this.receivingStream(id);
+    if (stream === undefined) this.sender.reset(id, code);
+    else this.reset(stream, code);
+  }
+
+  // --- requests
+
+  private receive(chunk: Buffer): void {
+    if (this.lifetime.isClosed) return;
+    try {
+      this.receiver.receive(chunk);
+    } catch (error) {
+      if (!(error instanceof ConnectionError)) throw error;
+      this.fail(error);
+    }
+    this.sender.flush();
   }
 
   /** Ends the request. The trailers themselves are ignored. */
@@ -377,9 +339,8 @@ export class Session implements StreamSession, LifetimeConnection {
     const stream = this.receivingStream(id);
     if (stream === undefined) throw new ConnectionError(ErrorCode.streamClosed, 'HEADERS on a closed stream');
     if (stream.remoteEnded) this.reset(stream, ErrorCode.streamClosed);
-    else if (!endStream || (stream.contentLength >= 0 && stream.received < stream.contentLength)) {
-      this.reset(stream, ErrorCode.protocolError);
-    } else {
+    else if (!endStream || stream.isIncomplete) this.reset(stream, ErrorCode.protocolError);
+    else {
       stream.remoteEnded = true;
       this.unread.delete(id);
       stream.request.finish();
@@ -394,15 +355,13 @@ export class Session implements StreamSession, LifetimeConnection {
       return;
     }
     const head = fields === undefined ? TOO_LARGE : requestHead(fields);
-    const announced = head === undefined ? undefined : contentLength(head);
-    if (head === undefined || announced === undefined || (endStream && announced > 0)) {
+    if (head === undefined || (endStream && head.contentLength > 0)) {
       this.sender.reset(id, ErrorCode.protocolError);
       return;
     }
     const stream = new Stream(id, head, this, config.streamWindow, this.peerWindow);
     this.streams.set(id, stream);
     this.lifetime.onStream();
-    stream.contentLength = announced;
     if (endStream) {
       stream.remoteEnded = true;
       stream.request.finish();
@@ -431,76 +390,6 @@ export class Session implements StreamSession, LifetimeConnection {
     if (this.lifetime.acceptsStreams) throw protocolError(`frame on stream ${id}, which is not open`);
     return true;
   }
-
-  private onReset(id: number, payload: Buffer): void {
-    if (id === 0) throw protocolError('RST_STREAM on stream 0');
-    if (payload.length !== 4) throw frameSizeError('RST_STREAM');
-    if (this.isAfterGoaway(id)) return;
-    const stream = this.receivingStream(id);
-    if (stream === undefined) return;
-    this.unread.delete(id);
-    this.remove(stream);
-  }
-
-  private onSettings(flags: number, id: number, payload: Buffer): void {
-    if (id !== 0) throw protocolError('SETTINGS on a nonzero stream');
-    if ((flags & Flag.ack) !== 0) {
-      if (payload.length > 0) throw frameSizeError('SETTINGS');
-      return;
-    }
-    if (payload.length % 6 !== 0) throw frameSizeError('SETTINGS');
-    for (let at = 0; at < payload.length; at += 6) this.apply(payload.readUInt16BE(at), payload.readUInt32BE(at + 2));
-    this.sender.control(FrameType.settings, Flag.ack, 0, NOTHING);
-  }
-
-  private apply(setting: number, value: number): void {
-    if (setting === Setting.enablePush && value > 1) throw protocolError('SETTINGS_ENABLE_PUSH');
-    if (setting === Setting.maxFrameSize) {
-      if (value < DEFAULT_FRAME_SIZE || value > 0xffffff) throw protocolError('SETTINGS_MAX_FRAME_SIZE');
-      // Larger frames would be of no benefit, and would delay small responses.
-      this.sender.frameBytes = Math.min(value, QUANTUM);
-    }
-    if (setting === Setting.initialWindowSize) {
-      const wrong = new ConnectionError(ErrorCode.flowControlError, 'SETTINGS_INITIAL_WINDOW_SIZE');
-      if (value > LARGEST_WINDOW) throw wrong;
-      for (const stream of this.streams.values()) {
-        stream.sendWindow += value - this.peerWindow;
-        if (stream.sendWindow > LARGEST_WINDOW) throw wrong;
-      }
-      this.peerWindow = value;
-    }
-  }
-
-  private onPing(flags: number, id: number, payload: Buffer): void {
-    if (id !== 0) throw protocolError('PING on a nonzero stream');
-    if (payload.length !== 8) throw frameSizeError('PING');
-    if ((flags & Flag.ack) === 0) this.sender.control(FrameType.ping, Flag.ack, 0, payload);
-    else if (payload.equals(SHUTDOWN_PING)) this.lifetime.onNoticeAcknowledged();
-  }
-
-  private onWindowUpdate(id: number, payload: Buffer): void {
-    if (payload.length !== 4) throw frameSizeError('WINDOW_UPDATE');
-    const increment = payload.readUInt32BE(0) & 0x7fffffff;
-    if (id === 0) {
-      if (increment === 0) throw protocolError('WINDOW_UPDATE with an increment of 0');
-      this.sender.window += increment;
-      if (this.sender.window > LARGEST_WINDOW) throw new ConnectionError(ErrorCode.flowControlError, 'WINDOW_UPDATE');
-    } else {
-      if (this.isAfterGoaway(id)) return;
-      const stream = this.receivingStream(id);
-      if (stream === undefined) return;
-      stream.sendWindow += increment;
-      if (increment === 0) this.reset(stream, ErrorCode.protocolError);
-      else if (stream.sendWindow > LARGEST_WINDOW) this.reset(stream, ErrorCode.flowControlError);
-    }
-  }
-
-  private resetId(id: number, code: ErrorCode): void {
-    const stream = this.receivingStream(id);
-    if (stream === undefined) this.sender.reset(id, code);
-    else this.reset(stream, code);
-  }
 }
 
-const NOTHING = new Uint8Array();
-const TOO_LARGE: RequestHead = { method: 'GET', path: '/', headers: {}, rawHeaders: [] };
+const TOO_LARGE: RequestHead = { method: 'GET', path: '/', headers: {}, rawHeaders: [], contentLength: -1 };

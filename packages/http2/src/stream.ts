@@ -1,6 +1,7 @@
 import { Http2Request } from './request.js';
 import { Http2Response, type ResponseStream } from './response.js';
 import type { RequestHead } from './heads/fields.js';
+import type { FieldValues } from './heads/head.js';
 import { ErrorCode } from './frames/frame.js';
 import { QUANTUM } from './sender.js';
 
@@ -10,7 +11,7 @@ export interface StreamSession {
   readonly writable: boolean;
   /** The remaining send window of the connection, in bytes. */
   readonly window: number;
-  writeHead(stream: Stream, status: number, fields: ReadonlyMap<string, string | number | readonly string[]>): void;
+  writeHead(stream: Stream, status: number, fields: FieldValues): void;
   writeContinue(stream: Stream): void;
   /** Writes `parts`, which are `bytes` bytes in total and must fit into the windows. */
   writeData(stream: Stream, parts: readonly Uint8Array[], bytes: number, end: boolean): void;
@@ -32,9 +33,9 @@ export class Stream implements ResponseStream {
   /** The remaining receive window, and the consumed bytes for which the client has not got credit again. */
   receiveWindow: number;
   pendingCredit = 0;
-  /** The length of the request body: as announced, or -1 if not announced, and as received so far. */
-  contentLength = -1;
-  received = 0;
+  /** The number of bytes of the request body received so far, and in total, or -1 if the client has not announced it. */
+  private received = 0;
+  private readonly contentLength: number;
   private queue: Uint8Array[] = [];
   private ending = false;
 
@@ -47,17 +48,32 @@ export class Stream implements ResponseStream {
     public sendWindow: number,
   ) {
     this.receiveWindow = receiveWindow;
+    this.contentLength = head.contentLength;
     this.request = new Http2Request(head, (bytes) => {
       session.onConsumed(this, bytes);
     });
     this.response = new Http2Response(this, head.method === 'HEAD');
   }
 
+  /** True if the client has announced more of the body than it has sent. */
+  get isIncomplete(): boolean {
+    return this.received < this.contentLength;
+  }
+
+  /** Counts received DATA: the payload, and the part of the body in it. Returns the error of the client, if any. */
+  countData(payloadBytes: number, bodyBytes: number, end: boolean): ErrorCode | undefined {
+    this.receiveWindow -= payloadBytes;
+    this.received += bodyBytes;
+    const isTooLong = this.contentLength >= 0 && this.received > this.contentLength;
+    if (isTooLong || (end && this.isIncomplete)) return ErrorCode.protocolError;
+    return this.receiveWindow < 0 ? ErrorCode.flowControlError : undefined;
+  }
+
   get hasQueued(): boolean {
     return this.queue.length > 0 || (this.ending && !this.localEnded);
   }
 
-  sendHead(status: number, fields: ReadonlyMap<string, string | number | readonly string[]>): void {
+  sendHead(status: number, fields: FieldValues): void {
     this.session.writeHead(this, status, fields);
   }
 

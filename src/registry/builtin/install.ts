@@ -1,6 +1,6 @@
 import { formatGroupVersion } from '../../apimachinery/meta/meta.js';
 import { requireSchema } from '../../apimachinery/scheme/builtin-schema.js';
-import { createFieldManager } from '../../managedfields/field-manager.js';
+import { FieldManager } from '../../managedfields/field-manager.js';
 import type { ResourceType } from '../rest/interfaces.js';
 import { serveBuiltin } from '../generic/store/builtin-served.js';
 import { ResourceStore } from '../generic/store/resource-store.js';
@@ -91,7 +91,7 @@ export function installVirtual(
   clock: Clock,
 ): void {
   for (const type of types) {
-    const fieldManager = createFieldManager({
+    const fieldManager = new FieldManager({
       kind: type,
       subresource: '',
       typeOf: (version) => (version === formatGroupVersion(type) ? mergeTypes.typeOf(type) : undefined),

@@ -1,9 +1,9 @@
 import { serialize } from 'node:v8';
 import { type JsonObject, stringAt, textAt } from '../../apimachinery/json/json.js';
 import { PREPARED_RULES_PARTS } from '../../scheduling/thresholds.js';
-import { compileRules } from '../../schema/cel/index.js';
-import { compileSchema } from '../../schema/compile.js';
-import type { CompiledSchema, RulesValidator, ScalePaths } from '../../schema/interfaces.js';
+import { compileRules } from '../../schema/cel/validator.js';
+import { CompiledSchema } from '../../schema/compile.js';
+import type { ScalePaths } from '../../schema/interfaces.js';
 import type { PrebuiltNodes } from '../../schema/node.js';
 import { buildNodesInSteps } from '../../schema/sliced.js';
 import { customResourceType, type Type } from '../../structured-merge-diff/schema/custom-resource.js';
@@ -50,15 +50,6 @@ export function* compileSliced(definition: Definition): Generator<undefined, Com
   return new CompiledDefinition(definition, versions);
 }
 
-/** Compiles the rules of a schema, which run with ratcheting on updates. */
-function rulesOf(schema: JsonObject): RulesValidator | undefined {
-  const rules = compileRules(schema);
-  if (rules === undefined) return undefined;
-  const validate: RulesValidator = (object, old, warn) =>
-    rules.validate(object, { old, ratchet: old !== undefined, warn }).errors;
-  return Object.assign(validate, { prepare: () => rules.prepare() });
-}
-
 export interface CompiledVersion {
   readonly version: DefinitionVersion;
   readonly schema: CompiledSchema;
@@ -75,7 +66,7 @@ function compileVersion(definition: Definition, version: DefinitionVersion, made
   const scale = readScale(version);
   return {
     version,
-    schema: compileSchema(version.schema ?? ANYTHING, { compileRules: rulesOf, scale }, made),
+    schema: new CompiledSchema(version.schema ?? ANYTHING, { compileRules, scale }, made),
     mergeType: customResourceType(version.schema, definition.preserveUnknownFields),
     preserveUnknownFields: definition.preserveUnknownFields || version.schema === undefined,
   };

@@ -1,8 +1,7 @@
 import { supportedFieldNames } from '../../apimachinery/selectors/field-selectors.js';
 import { addFacts, isObject } from '../../apimachinery/json/json.js';
-import { createFieldManager } from '../../managedfields/field-manager.js';
+import { FieldManager } from '../../managedfields/field-manager.js';
 import { createScaleFieldManager } from '../../managedfields/scale.js';
-import type { FieldManager } from '../../managedfields/interfaces.js';
 import { simplePath } from '../../schema/scale.js';
 import type { Clock } from '../../util/clock.js';
 import type { Strategy } from '../rest/interfaces.js';
@@ -81,7 +80,7 @@ function fieldManager(
     if (formOf(wanted) !== undefined) return wanted;
     throw new Error(`request to convert CR to an invalid group/version: ${wanted}`);
   };
-  return createFieldManager({
+  return new FieldManager({
     kind: gvkOf(definition, compiled.version),
     subresource,
     typeOf: (groupVersion) => formOf(groupVersion)?.mergeType,

@@ -9,7 +9,8 @@ import {
   validateObjectMetaUpdate,
 } from '../../apimachinery/validation/object-meta.js';
 import { withYieldPoint } from '@annex/cel/yield-point';
-import type { CompiledSchema, ValidationOptions } from '../../schema/interfaces.js';
+import type { CompiledSchema } from '../../schema/compile.js';
+import type { ValidationOptions } from '../../schema/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
 
 const METADATA = FieldPath.of('metadata');

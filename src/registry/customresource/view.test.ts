@@ -1,5 +1,5 @@
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
-import type { CompiledSchema } from '../../schema/interfaces.js';
+import type { CompiledSchema } from '../../schema/compile.js';
 import { SLICE_MILLIS } from '../../scheduling/thresholds.js';
 import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { CustomView, type CustomViewOptions } from './view.js';

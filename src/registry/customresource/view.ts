@@ -1,7 +1,7 @@
 import { ApiError } from '../../apimachinery/meta/errors.js';
 import { deepEqual, type JsonObject, textAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import type { CompiledSchema } from '../../schema/interfaces.js';
+import type { CompiledSchema } from '../../schema/compile.js';
 import type { Attributes, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 import { parseJson } from '../../apimachinery/json/decode.js';
 import { ConversionPending } from '../../managedfields/interfaces.js';

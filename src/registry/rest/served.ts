@@ -3,7 +3,7 @@ import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { GroupResource, GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
 import type { FieldNames } from '../../apimachinery/selectors/field-selectors.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
-import type { FieldManager } from '../../managedfields/interfaces.js';
+import type { FieldManager } from '../../managedfields/field-manager.js';
 import type { AttributeVersions, VersionedResource } from '../../admission/interfaces.js';
 import type { ApiResourceEntry, CreateOnlySubresource, Strategy, VersionView } from './interfaces.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';

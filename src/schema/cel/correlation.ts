@@ -1,9 +1,7 @@
 import { deepEqual, isObject, type JsonObject, type JsonValue, objectAt } from '../../apimachinery/json/json.js';
 import { stringsOf } from '../../apimachinery/json/values.js';
 
-type Scalar = string | number | bigint | boolean;
-
-const isScalar = (value: JsonValue | undefined): value is Scalar =>
+const isScalar = (value: JsonValue | undefined): value is string | number | bigint | boolean =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean';
 
 function keysOf(schema: JsonObject): readonly string[] {

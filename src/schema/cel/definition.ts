@@ -1,8 +1,14 @@
-import type { DeclType, Environment, SchemaTypes } from '@annex/cel';
-import { estimateCost, escapeIdentifier, kubernetesEnvironment } from '@annex/cel';
-import type { FieldError, FieldPath } from '../../apimachinery/meta/field-error.js';
 import {
-  FieldError as FieldProblem,
+  type DeclType,
+  type Environment,
+  estimateCost,
+  escapeIdentifier,
+  kubernetesEnvironment,
+  type SchemaTypes,
+} from '@annex/cel';
+import {
+  FieldError,
+  type FieldPath,
   forbidden,
   internalError,
   invalid,
@@ -10,7 +16,6 @@ import {
   required,
 } from '../../apimachinery/meta/field-error.js';
 import { isObject, type JsonObject, type JsonValue, objectAt } from '../../apimachinery/json/json.js';
-import { objectsOf } from '../../apimachinery/json/values.js';
 import { goJson } from '../../apimachinery/meta/meta.js';
 import { type CompiledRule, compileNode, newSchemaTypes, type RuleEnvironments } from './compilation.js';
 import { CostTotals, RULE_COST_LIMIT, costMessage, timesCardinality } from './cost-totals.js';
@@ -32,10 +37,6 @@ export interface DefinitionOptions {
   readonly schemaErrors?: readonly FieldError[];
   /** The expressions of the stored definition, which may use anything that exists. */
   readonly known?: KnownExpressions;
-  /** True if the schema has not changed, so that the limit per rule does not apply. */
-  readonly unchanged?: boolean;
-  /** True if the schema is not structural, so that expressions are not compiled. */
-  readonly skipExpressions?: boolean;
   /** The minor version that new expressions must work with. */
   readonly compatibility?: number;
 }
@@ -99,13 +100,8 @@ class DefinitionCheck {
   }
 
   root(schema: JsonObject, path: FieldPath): void {
-    const context =
-      this.options.skipExpressions === true ? undefined : this.context(schema, 1, () => this.declare(schema, true));
+    const context = this.context(schema, 1, () => this.registry.declare(schema, 'resource'));
     this.visit(schema, { path, context, uncorrelatable: undefined });
-  }
-
-  private declare(schema: JsonObject, isRoot: boolean): DeclType | undefined {
-    return this.registry.declare(schema, isRoot || schema['x-kubernetes-embedded-resource'] === true);
   }
 
   private context(schema: JsonObject, cardinality: number | undefined, make: () => DeclType | undefined): Context {
@@ -125,7 +121,7 @@ class DefinitionCheck {
       outer.cardinality === undefined || held === undefined ? undefined : timesCardinality(outer.cardinality, held);
     return this.context(schema, cardinality, () => {
       const type = outer.type();
-      return (type === undefined ? undefined : pick(type)) ?? this.declare(schema, false);
+      return (type === undefined ? undefined : pick(type)) ?? this.registry.declare(schema, 'part');
     });
   }
 
@@ -159,7 +155,7 @@ class DefinitionCheck {
       this.visit(property, {
         path: place.path.child('properties').key(name),
         context: this.inner(place.context, property, (type) =>
-          identifier === undefined ? undefined : type.fields?.get(identifier)?.type,
+          identifier === undefined ? undefined : type.fields?.get(identifier),
         ),
         uncorrelatable: place.uncorrelatable ?? (correlatable ? undefined : place.path),
       });
@@ -230,7 +226,7 @@ class DefinitionCheck {
   }
 
   private checkCost(name: string, path: FieldPath, cost: number): void {
-    if (this.options.unchanged !== true && cost > RULE_COST_LIMIT) {
+    if (cost > RULE_COST_LIMIT) {
       this.expressionErrors.push(forbidden(path, costMessage(name, cost, RULE_COST_LIMIT)));
     }
     this.totals.observe(path, cost);
@@ -238,7 +234,7 @@ class DefinitionCheck {
 }
 
 /** An error whose value is a whole rule, printed with its members in kube-apiserver's order. */
-class RuleError extends FieldProblem {
+class RuleError extends FieldError {
   private readonly text: string;
 
   constructor(path: FieldPath, rule: Rule, detail: string) {
@@ -298,24 +294,4 @@ export function validateRuleDefinitions(
   const check = new DefinitionCheck(options);
   check.root(schema, path);
   return { schema: check.schemaErrors, expressions: check.expressionErrors, total: check.totals.errors(path) };
-}
-
-/** Returns the expressions in the schemas of a stored definition. */
-export function knownExpressions(schemas: readonly JsonObject[]): KnownExpressions {
-  const rules = new Set<string>();
-  const messageExpressions = new Set<string>();
-  const visit = (schema: JsonObject): void => {
-    for (const rule of rulesOf(schema)) {
-      rules.add(rule.rule);
-      if (rule.messageExpression !== '') messageExpressions.add(rule.messageExpression);
-    }
-    for (const key of ['items', 'additionalProperties', 'not']) {
-      const part = objectAt(schema, key);
-      if (part !== undefined) visit(part);
-    }
-    for (const part of Object.values(objectAt(schema, 'properties') ?? {})) if (isObject(part)) visit(part);
-    for (const key of ['allOf', 'oneOf', 'anyOf']) objectsOf(schema[key]).forEach(visit);
-  };
-  schemas.forEach(visit);
-  return { rules, messageExpressions };
 }

@@ -75,14 +75,18 @@ class Walker {
 }
 
 /** Checks a relative path (`.spec.map['key']`) against a schema. */
-export function resolveFieldPath(path: string, schema: JsonObject, arrays = true): PathResult {
+export function resolveFieldPath(
+  path: string,
+  schema: JsonObject,
+  brackets: 'allowed' | 'forbidden' = 'allowed',
+): PathResult {
   const walker = new Walker(schema);
   const parts = tokens(path);
   for (let i = 0; i < parts.length;) {
     const token = parts[i];
     const name = parts[i + 1];
     if (token !== '.' && token !== '[') return { error: `expected [ or . but got: ${token ?? ''}` };
-    if (token === '[' && !arrays) return { error: 'array notation is not allowed' };
+    if (token === '[' && brackets === 'forbidden') return { error: 'array notation is not allowed' };
     if (name === undefined) return { error: 'unexpected end of JSON path' };
     if (token === '.') {
       const error = walker.step(name);

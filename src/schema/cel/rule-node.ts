@@ -1,8 +1,20 @@
-import type { Adapter, DeclType, Environment, Outcome, SchemaTypes, Value } from '@annex/cel';
+import {
+  type Adapter,
+  adapterOf,
+  type DeclType,
+  type Environment,
+  fromJson,
+  kubernetesEnvironment,
+  Optional,
+  type Outcome,
+  type SchemaTypes,
+  type Value,
+  withTypeAndObjectMeta,
+} from '@annex/cel';
 import { reachYieldPoint } from '@annex/cel/yield-point';
-import { Optional, adapterOf, fromJson, kubernetesEnvironment, withTypeAndObjectMeta } from '@annex/cel';
 import { FieldError, type FieldPath, forbidden, invalid, OMIT, required } from '../../apimachinery/meta/field-error.js';
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import type { Role } from '../node.js';
 import { type CompiledRule, compileNode, PER_CALL_LIMIT } from './compilation.js';
 import { KeyedItems, type Ratchet } from './correlation.js';
 import { evaluateMessage } from './message.js';
@@ -57,7 +69,7 @@ export class RuleNode {
     private readonly rules: readonly Rule[],
     private readonly type: DeclType | undefined,
     private readonly registry: SchemaTypes,
-    private readonly isRoot: boolean,
+    private readonly role: Role,
   ) {
     this.typeName = typeof schema['type'] === 'string' ? schema['type'] : '';
   }
@@ -145,7 +157,7 @@ export class RuleNode {
       return;
     }
     this.compiled ??= this.compile(this.type);
-    this.adapter ??= adapterOf(this.isRoot ? withTypeAndObjectMeta(this.schema) : this.schema);
+    this.adapter ??= adapterOf(this.role === 'resource' ? withTypeAndObjectMeta(this.schema) : this.schema);
     const self = this.adapter(object);
     const oldSelf = old === undefined ? undefined : this.adapter(old);
     for (const compiled of this.compiled) {

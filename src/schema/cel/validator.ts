@@ -3,6 +3,7 @@ import { reachYieldPoint } from '@annex/cel/yield-point';
 import { type FieldError, FieldPath } from '../../apimachinery/meta/field-error.js';
 import { isObject, type JsonObject, type JsonValue, objectAt } from '../../apimachinery/json/json.js';
 import { objectsOf } from '../../apimachinery/json/values.js';
+import type { Role } from '../node.js';
 import { RUNTIME_BUDGET, newSchemaTypes } from './compilation.js';
 import { Correlation, Ratchet } from './correlation.js';
 import { rulesOf } from './rule.js';
@@ -48,26 +49,24 @@ function build(
   node: JsonObject,
   type: DeclType | undefined,
   building: BuildContext,
-  isRoot: boolean,
+  role: Role,
 ): RuleNode | undefined {
   const { registry, locator } = building;
   if (!locator.has(rules)) return undefined;
-  const result = new RuleNode(node, rulesOf(rules), type, registry, isRoot);
+  const result = new RuleNode(node, rulesOf(rules), type, registry, role);
   const descend = (key: 'items' | 'additionalProperties'): RuleNode | undefined => {
     const [inner, target] = [objectAt(rules, key), objectAt(node, key)];
     if (inner === undefined || target === undefined) return undefined;
-    return build(inner, target, type?.elem, building, isEmbedded(target));
+    return build(inner, target, type?.elem, building, 'part');
   };
   result.items = descend('items');
   result.values = descend('additionalProperties');
   result.properties = buildProperties(rules, node, type, building);
   result.allOf = objectsOf(rules['allOf'])
-    .map((schema) => build(schema, node, type, building, isRoot))
+    .map((schema) => build(schema, node, type, building, role))
     .filter((built) => built !== undefined);
   return result;
 }
-
-const isEmbedded = (schema: JsonObject): boolean => schema['x-kubernetes-embedded-resource'] === true;
 
 function buildProperties(
   rules: JsonObject,
@@ -92,12 +91,10 @@ function buildProperty(
   type: DeclType | undefined,
   building: BuildContext,
 ): RuleNode | undefined {
-  const embedded = isEmbedded(node);
   const identifier = escapeIdentifier(name);
   // Fields whose names cannot be written in expressions still have rules of their own.
-  const fieldType =
-    identifier === undefined ? building.registry.declare(node, embedded) : type?.fields?.get(identifier)?.type;
-  return fieldType === undefined ? undefined : build(rules, node, fieldType, building, embedded);
+  const fieldType = identifier === undefined ? building.registry.declare(node, 'part') : type?.fields?.get(identifier);
+  return fieldType === undefined ? undefined : build(rules, node, fieldType, building, 'part');
 }
 
 /** The validation rules of one version of a type. */
@@ -108,7 +105,7 @@ export class RuleValidator {
 
   constructor(
     private readonly schema: JsonObject,
-    private readonly isResourceRoot: boolean,
+    private readonly role: Role,
   ) {}
 
   /** Does the expensive work of the first validation against a large schema in advance, in steps. */
@@ -123,7 +120,7 @@ export class RuleValidator {
 
   private declare(): DeclType | undefined {
     if (this.declared === undefined) {
-      this.declared = { type: this.registry.declare(this.schema, this.isResourceRoot) };
+      this.declared = { type: this.registry.declare(this.schema, this.role) };
       reachYieldPoint();
     }
     return this.declared.type;
@@ -131,7 +128,7 @@ export class RuleValidator {
 
   private tree(): RuleNode | undefined {
     const building = { registry: this.registry, locator: new RuleLocator() };
-    this.root ??= build(this.schema, this.schema, this.declare(), building, this.isResourceRoot);
+    this.root ??= build(this.schema, this.schema, this.declare(), building, this.role);
     return this.root;
   }
 
@@ -147,7 +144,6 @@ export class RuleValidator {
 }
 
 /** Returns the validator of a structural schema's rules, which compiles most of them on first use; undefined if there are none. */
-export function compileRules(schema: JsonObject, isResourceRoot = true): RuleValidator | undefined {
-  if (!hasRules(schema)) return undefined;
-  return new RuleValidator(schema, isResourceRoot);
+export function compileRules(schema: JsonObject, role: Role = 'resource'): RuleValidator | undefined {
+  return hasRules(schema) ? new RuleValidator(schema, role) : undefined;
 }

@@ -1,8 +1,6 @@
 import { type JsonObject, type JsonValue, isObject } from '../../apimachinery/json/json.js';
 import { type PathNode, type SliceNode, JsonPathError, parseJsonPath } from './json-path-parser.js';
 
-export { JsonPathError } from './json-path-parser.js';
-
 /** The maximum number of results; bounded because nested recursive descents would multiply them. */
 const MAX_RESULTS = 10_000;
 
@@ -135,14 +133,12 @@ function comparableKind(value: JsonValue): string {
 
 function compare(left: JsonValue, right: JsonValue, operator: string): boolean {
   const kind = comparableKind(left);
-  const same = comparableKind(right) === kind;
+  if (comparableKind(right) !== kind) throw new JsonPathError('incompatible types for comparison');
   const equal = left == right;
   const ordered = (): boolean => {
-    if (!same) throw new JsonPathError('incompatible types for comparison');
     if (kind === 'boolean') throw new JsonPathError('invalid type for comparison');
     return (left as string | number) < (right as string | number);
   };
-  if (!same) throw new JsonPathError('incompatible types for comparison');
   switch (operator) {
     case '==':
       return equal;

@@ -3,7 +3,8 @@ import { formatFloat } from '../../apimachinery/json/go-format.js';
 import { type JsonObject, type JsonValue, isObject } from '../../apimachinery/json/json.js';
 import { type KubeObject, goJson } from '../../apimachinery/meta/meta.js';
 import { humanDuration } from '../../util/text/human-duration.js';
-import { JsonPath, JsonPathError } from './json-path.js';
+import { JsonPath } from './json-path.js';
+import { JsonPathError } from './json-path-parser.js';
 
 /** A column of a Table (meta/v1 TableColumnDefinition). */
 interface Column extends JsonObject {

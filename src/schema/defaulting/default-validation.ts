@@ -40,7 +40,7 @@ export function validateDefaults(
   const root = new SchemaNode(schema, { bare: true });
   const errors: FieldError[] = [];
   const place = { root, wrap: asResource, insideMeta: false };
-  new Defaults(options, errors).walk(schema, root, path, place, true);
+  new Defaults(options, errors).walk(schema, root, path, place, 'resource');
   return errors;
 }
 
@@ -50,15 +50,16 @@ class Defaults {
     private readonly errors: FieldError[],
   ) {}
 
-  walk(schema: JsonObject, node: SchemaNode, path: FieldPath, outer: Place, isRoot: boolean): void {
-    const isResource = node.embedded || isRoot;
+  walk(schema: JsonObject, node: SchemaNode, path: FieldPath, outer: Place, outerRole: Role): void {
+    const role = node.embedded ? 'resource' : outerRole;
+    const isResource = role === 'resource';
     const place = isResource ? { root: node, wrap: asResource, insideMeta: false } : outer;
     if (node.defaultValue !== undefined)
-      this.check(schema, node, node.defaultValue, path.child('default'), place, isRoot);
+      this.check(schema, node, node.defaultValue, path.child('default'), place, role);
     const { items } = schema;
     const itemPlace = { ...place, wrap: (value: JsonValue) => place.wrap([value]) };
     if (isObject(items) && node.items !== undefined)
-      this.walk(items, node.items, path.child('items'), itemPlace, false);
+      this.walk(items, node.items, path.child('items'), itemPlace, 'part');
     const properties = isObject(schema['properties']) ? schema['properties'] : {};
     for (const [key, child] of node.properties ?? []) {
       const below = {
@@ -67,7 +68,7 @@ class Defaults {
         insideMeta: place.insideMeta || (isResource && isMetaField(key)),
       };
       const property = properties[key];
-      if (isObject(property)) this.walk(property, child, path.child('properties').key(key), below, false);
+      if (isObject(property)) this.walk(property, child, path.child('properties').key(key), below, 'part');
     }
   }
 
@@ -77,13 +78,13 @@ class Defaults {
     value: JsonValue,
     path: FieldPath,
     place: Place,
-    isRoot: boolean,
+    role: Role,
   ): void {
     const before = this.errors.length;
     // Outside metadata, the default is validated, and quoted in errors, with its embedded metadata coerced.
     const read = place.insideMeta ? value : deepCopy(value);
     if (place.insideMeta) this.checkMetadata(value, path, place);
-    else this.checkStructure(node, value, read, path, node.embedded || isRoot ? 'resource' : 'part');
+    else this.checkStructure(node, value, read, path, role);
     if (this.errors.some((error, i) => i >= before && error.detail !== UNKNOWN)) return;
     const count = this.errors.length;
     this.errors.push(...validateValue(node, read, path.toString()));

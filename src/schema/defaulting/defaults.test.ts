@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
-import { compileSchema } from '../compile.js';
+import { CompiledSchema } from '../compile.js';
 import { hasUnprunedDefaults } from './default-validation.js';
 
 const string = { type: 'string' };
@@ -38,13 +38,13 @@ test.each([
     1,
   ],
 ])('bounds the defaults: %s', (_name, properties, once, perItem) => {
-  expect(compileSchema({ type: 'object', properties }).defaultsBound).toEqual({ once, perItem });
+  expect(new CompiledSchema({ type: 'object', properties }).defaultsBound).toEqual({ once, perItem });
 });
 
 /** Returns the given object as an embedded resource `it` of the given schema, after defaulting. */
 function defaulted(it: JsonObject, given: JsonObject = {}): JsonValue | undefined {
   const object: JsonObject = { it: given };
-  compileSchema({ type: 'object', properties: { it } }).applyDefaults(object);
+  new CompiledSchema({ type: 'object', properties: { it } }).applyDefaults(object);
   return object['it'];
 }
 
@@ -111,7 +111,7 @@ describe('defaults in metadata are limited to the fields of ObjectMeta', () => {
     const object: JsonObject = { metadata: {} };
     const name = { ...string, default: 'n' };
     const metadata = { type: 'object', properties: { name, unknown: { ...string, default: 'u' } } };
-    compileSchema({ type: 'object', properties: { metadata } }).applyDefaults(object);
+    new CompiledSchema({ type: 'object', properties: { metadata } }).applyDefaults(object);
     expect(object).toEqual({ metadata: { name: 'n' } });
   });
 });
@@ -165,7 +165,7 @@ function count(of: JsonValue | undefined): { parts: number; objects: number } {
 test('no object grows by more than the bound', () => {
   fc.assert(
     fc.property(schema, value, (root, given) => {
-      const compiled = compileSchema({ type: 'object', properties: { root } });
+      const compiled = new CompiledSchema({ type: 'object', properties: { root } });
       const object = { root: structuredClone(given) };
       const before = count(object);
       compiled.applyDefaults(object);

@@ -22,7 +22,7 @@ class AddressReader {
   }
 
   read(): boolean {
-    return this.address(true) === 1 && this.comments() && this.done;
+    return this.address('or group') === 1 && this.comments() && this.done;
   }
 
   private get done(): boolean {
@@ -40,7 +40,7 @@ class AddressReader {
   }
 
   /** Reads addresses and returns their number; undefined for anything else. Groups cannot contain groups. */
-  private address(mayBeGroup: boolean): number | undefined {
+  private address(allowed: 'or group' | 'alone'): number | undefined {
     this.space();
     const start = this.at;
     if (this.addrSpec()) {
@@ -51,7 +51,7 @@ class AddressReader {
     this.space();
     if (this.peek() !== '<' && !this.phrase()) return undefined;
     this.space();
-    if (mayBeGroup && this.take(':')) return this.group();
+    if (allowed === 'or group' && this.take(':')) return this.group();
     return this.take('<') && this.addrSpec() && this.take('>') ? 1 : undefined;
   }
 
@@ -59,7 +59,7 @@ class AddressReader {
     this.space();
     if (this.take(';')) return this.comments() ? 0 : undefined;
     for (let members = 0; ;) {
-      const more = this.address(false);
+      const more = this.address('alone');
       if (more === undefined || !this.comments()) return undefined;
       members += more;
       if (this.take(';')) return this.comments() ? members : undefined;
@@ -74,7 +74,7 @@ class AddressReader {
       this.space();
       const start = this.at;
       const isQuoted = this.peek() === '"';
-      if (isQuoted ? this.quoted() === undefined : !this.atom(true)) return some;
+      if (isQuoted ? this.quoted() === undefined : this.atom() === '') return some;
       const charset = isQuoted ? undefined : charsetOf(this.chars.slice(start, this.at).join(''));
       if (charset === 'unknown') return some;
       plain ||= charset === undefined;
@@ -83,20 +83,22 @@ class AddressReader {
 
   private addrSpec(): boolean {
     this.space();
-    const local = this.peek() === '"' ? (this.quoted() ?? '') !== '' : this.atom(false);
+    const local = this.peek() === '"' ? (this.quoted() ?? '') !== '' : this.dotAtom();
     if (!local || !this.take('@')) return false;
     this.space();
-    return this.peek() === '[' ? this.literal() : this.atom(false);
+    return this.peek() === '[' ? this.literal() : this.dotAtom();
   }
 
-  /** Reads a dot-atom; `loose` allows dots anywhere, as in display names. */
-  private atom(loose: boolean): boolean {
+  /** Reads an atom, with dots anywhere, as in display names. */
+  private atom(): string {
     const start = this.at;
     while (VISIBLE.test(this.peek()) && !SPECIAL.test(this.peek())) this.at++;
-    if (this.at === start) return false;
-    if (loose) return true;
-    const text = this.chars.slice(start, this.at).join('');
-    return !text.startsWith('.') && !text.endsWith('.') && !text.includes('..');
+    return this.chars.slice(start, this.at).join('');
+  }
+
+  private dotAtom(): boolean {
+    const text = this.atom();
+    return text !== '' && !text.startsWith('.') && !text.endsWith('.') && !text.includes('..');
   }
 
   /** Reads a quoted string and returns its content. If it is not closed properly, nothing is read. */

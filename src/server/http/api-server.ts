@@ -274,7 +274,7 @@ export class ApiServer {
     const connection = {
       socket,
       http2: true,
-      retire: (atOnce = false) => session.shutdown(atOnce),
+      retire: (atOnce = false) => (atOnce ? session.shutdownAtOnce() : session.shutdown()),
     };
     this.connections.set(session, connection);
     this.sessions.add(session);

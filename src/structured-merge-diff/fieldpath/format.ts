@@ -1,7 +1,8 @@
 import { formatFloat } from '../../apimachinery/json/go-format.js';
 import type { JsonValue } from '../../apimachinery/json/json.js';
-import { compareUtf8, quote } from '../../apimachinery/meta/meta.js';
+import { quote } from '../../apimachinery/meta/meta.js';
 import { GoValue } from '../go-value.js';
+import { sortedKeys } from '../value.js';
 
 /** Formats a number like Go's %v: 64-bit integers in plain digits, others as float64. */
 function formatNumber(value: number | bigint): string {
@@ -18,8 +19,8 @@ export function formatKeyValue(value: JsonValue, floats: boolean): string {
   }
   if (typeof value === 'boolean') return String(value);
   if (Array.isArray(value)) return `[${value.map((item) => formatKeyValue(item, floats)).join(',')}]`;
-  return sortedEntries(value)
-    .map(([key, member]) => `${key}=${formatKeyValue(member, floats)}`)
+  return sortedKeys(value)
+    .map((key) => `${key}=${formatKeyValue(value[key] ?? null, floats)}`)
     .join('');
 }
 
@@ -30,8 +31,8 @@ export function formatPlain(value: JsonValue): string {
   if (typeof value !== 'object') return String(value);
   if (Array.isArray(value)) return `[${value.map(formatPlain).join(' ')}]`;
   if (value instanceof GoValue) return value.plain;
-  return `map[${sortedEntries(value)
-    .map(([key, member]) => `${key}:${formatPlain(member)}`)
+  return `map[${sortedKeys(value)
+    .map((key) => `${key}:${formatPlain(value[key] ?? null)}`)
     .join(' ')}]`;
 }
 
@@ -43,8 +44,8 @@ export function formatSyntax(value: JsonValue): string {
   if (typeof value === 'boolean') return String(value);
   if (Array.isArray(value)) return `[]interface {}{${value.map(formatSyntax).join(', ')}}`;
   if (value instanceof GoValue) return value.syntax;
-  return `map[string]interface {}{${sortedEntries(value)
-    .map(([key, member]) => `${quote(key)}:${formatSyntax(member)}`)
+  return `map[string]interface {}{${sortedKeys(value)
+    .map((key) => `${quote(key)}:${formatSyntax(value[key] ?? null)}`)
     .join(', ')}}`;
 }
 
@@ -57,13 +58,4 @@ export function goType(value: JsonValue): string {
   if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64';
   if (value instanceof GoValue) return value.type;
   return Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}';
-}
-
-function sortedEntries(map: Readonly<Record<string, JsonValue | undefined>>): [string, JsonValue][] {
-  const entries: [string, JsonValue][] = [];
-  for (const key in map) {
-    const member = map[key];
-    if (member !== undefined) entries.push([key, member]);
-  }
-  return entries.sort((a, b) => compareUtf8(a[0], b[0]));
 }

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { isEmptyMap } from '../schema/kinds.js';
 import { FieldSet, nonEmpty, type SetNode } from './field-set.js';
 import { PathElement } from './path-element.js';
 
@@ -52,7 +53,7 @@ class Reader {
       if (below === undefined) continue;
       if (key === '.') {
         member = true;
-        if (last !== undefined || !isObject(below) || !isEmpty(below)) this.canonical = false;
+        if (last !== undefined || !isObject(below) || !isEmptyMap(below)) this.canonical = false;
         continue;
       }
       const element = PathElement.parse(key);
@@ -81,11 +82,6 @@ class Reader {
     const children = this.read(below, depth + 1);
     return { element, member: this.member, children };
   }
-}
-
-function isEmpty(fields: JsonObject): boolean {
-  for (const key in fields) if (fields[key] !== undefined) return false;
-  return true;
 }
 
 /** Two spellings of one key (with its fields in a different order) are the same element. */

@@ -71,5 +71,5 @@ const resourceProperties: JsonObject = {
 export function customResourceType(schema: JsonObject | undefined, preserveUnknownFields = false): Type {
   if (schema === undefined) return { map: { fields: new Map(), element: DEDUCED, atomic: false } };
   const builder = new TypeBuilder({ [META_NAME]: objectMeta }, resourceProperties);
-  return builder.inline({ ...schema, 'x-kubernetes-embedded-resource': true }, preserveUnknownFields, 0);
+  return builder.inline({ ...schema, 'x-kubernetes-embedded-resource': true }, preserveUnknownFields);
 }

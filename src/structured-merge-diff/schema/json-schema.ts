@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { stringsOf } from '../../apimachinery/json/values.js';
+import { PathElement } from '../fieldpath/path-element.js';
 import {
   DEDUCED,
   type ListType,
@@ -7,7 +8,6 @@ import {
   type Scalar,
   type StructField,
   type StructFields,
-  structField,
   type Type,
   UNTYPED,
 } from './schema.js';
@@ -51,7 +51,8 @@ class LazyFields implements StructFields {
     if (!Object.hasOwn(this.properties, name)) return undefined;
     const property = this.properties[name];
     if (!isObject(property)) return undefined;
-    const field = structField(name, this.make(property), property['default']);
+    const element = PathElement.field(name);
+    const field = { type: this.make(property), default: property['default'], element };
     this.made.set(name, field);
     return field;
   }
@@ -80,12 +81,12 @@ export class TypeBuilder {
     if (!isObject(schema)) return undefined;
     const type: MutableType = {};
     this.named.set(name, type);
-    Object.assign(type, this.inline(schema, false, 0));
+    Object.assign(type, this.inline(schema));
     return type;
   }
 
   /** Returns the type of a schema. `preserve`: unknown fields of maps are preserved, here and below. */
-  inline(schema: JsonObject, preserve: boolean, depth: number): Type {
+  inline(schema: JsonObject, preserve = false, depth = 0): Type {
     if (depth > MAX_SCHEMA_DEPTH) throw new Error('the schema is nested too deeply');
     const keep = preserve || schema['x-kubernetes-preserve-unknown-fields'] === true;
     switch (stringAt(schema, 'type') ?? '') {

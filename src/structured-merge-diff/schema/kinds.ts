@@ -33,6 +33,11 @@ export function member(map: JsonObject, key: string): JsonValue | undefined {
   return typeof value === 'function' ? undefined : (value as JsonValue | undefined);
 }
 
+/** Returns the value if it is a map. */
+export function asMap(value: JsonValue | undefined): JsonObject | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+}
+
 /** Reports whether a map is empty; members that are undefined do not count. */
 export function isEmptyMap(map: JsonObject): boolean {
   for (const key in map) if (map[key] !== undefined) return false;

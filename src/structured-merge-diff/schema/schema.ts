@@ -1,5 +1,5 @@
 import type { JsonValue } from '../../apimachinery/json/json.js';
-import { PathElement } from '../fieldpath/path-element.js';
+import type { PathElement } from '../fieldpath/path-element.js';
 
 /** The type of a scalar; `untyped` accepts any. */
 export type Scalar = 'numeric' | 'string' | 'boolean' | 'untyped';
@@ -38,7 +38,7 @@ export interface StructField {
   readonly element: PathElement;
 }
 
-function recursiveType(atomic: boolean, listElement: Type | undefined): Type {
+function recursiveType({ atomic, listElement }: { atomic: boolean; listElement?: Type }): Type {
   const type: { scalar: Scalar; list?: ListType; map?: MapType } = { scalar: 'untyped' };
   type.list = { element: listElement ?? type, atomic: true, keys: [] };
   type.map = { fields: new Map(), element: type, atomic };
@@ -46,11 +46,7 @@ function recursiveType(atomic: boolean, listElement: Type | undefined): Type {
 }
 
 /** Accepts any value and treats it as atomic. */
-export const UNTYPED: Type = recursiveType(true, undefined);
+export const UNTYPED: Type = recursiveType({ atomic: true });
 
 /** Accepts any value: maps are merged key by key, lists are atomic. */
-export const DEDUCED: Type = recursiveType(false, UNTYPED);
-
-export function structField(name: string, type: Type, defaultValue: JsonValue | undefined): StructField {
-  return { type, default: defaultValue, element: PathElement.field(name) };
-}
+export const DEDUCED: Type = recursiveType({ atomic: false, listElement: UNTYPED });

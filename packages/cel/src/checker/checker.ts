@@ -1,7 +1,17 @@
-import type { Call, Comprehension, Expr, Ident, ListExpr, MapExpr, Select, StructExpr, StructField } from '../ast.js';
+import {
+  argumentsOf,
+  type Call,
+  type Comprehension,
+  type Expr,
+  type Ident,
+  type ListExpr,
+  type MapExpr,
+  type Select,
+  type StructExpr,
+  type StructField,
+} from '../ast.js';
 import type { FunctionDecl, OverloadDecl, VariableDecl } from '../declarations.js';
 import type { Issue } from '../source.js';
-import type { Type } from '../types.js';
 import {
   BOOL,
   BYTES,
@@ -11,6 +21,7 @@ import {
   INT,
   NULL,
   STRING,
+  type Type,
   UINT,
   isDyn,
   isOptional,
@@ -20,15 +31,8 @@ import {
   paramType,
 } from '../types.js';
 import { Double, Uint, type Value } from '../values/value.js';
-import { candidates, type Declarations, Scopes } from './resolver.js';
+import { type Declarations, Names, qualifiedName } from './resolver.js';
 import { Substitution, instantiate, isLessSpecific } from './substitution.js';
-
-function qualifiedName(expr: Expr): string | undefined {
-  if (expr.kind === 'ident') return expr.name;
-  if (expr.kind !== 'select' || expr.test) return undefined;
-  const prefix = qualifiedName(expr.operand);
-  return prefix === undefined ? undefined : `${prefix}.${expr.field}`;
-}
 
 function literalType(value: Value): Type {
   switch (typeof value) {
@@ -50,16 +54,18 @@ function literalType(value: Value): Type {
 export class Checker {
   readonly issues: Issue[] = [];
   private readonly substitution = new Substitution();
-  private readonly scopes = new Scopes();
+  private readonly names: Names;
   private readonly typed: Expr[] = [];
   private freshCount = 0;
 
-  constructor(private readonly declarations: Declarations) {}
+  constructor(private readonly declarations: Declarations) {
+    this.names = new Names(declarations);
+  }
 
   /** Checks the whole expression and returns its type. */
   check(expr: Expr): Type {
     this.visit(expr);
-    for (const node of this.typed) node.type = this.substitution.apply(node.type ?? DYN, true);
+    for (const node of this.typed) node.type = this.substitution.apply(node.type ?? DYN, DYN);
     return expr.type ?? ERROR;
   }
 
@@ -82,26 +88,6 @@ export class Checker {
   private set(expr: Expr, type: Type): void {
     expr.type = type;
     if (type.open) this.typed.push(expr);
-  }
-
-  private lookup(name: string): VariableDecl | undefined {
-    if (this.declarations.container === '') {
-      const plain = name.startsWith('.') ? name.slice(1) : name;
-      return this.scopes.find(plain) ?? this.declarations.variable(plain);
-    }
-    for (const candidate of candidates(this.declarations.container, name)) {
-      const found = this.scopes.find(candidate) ?? this.declarations.variable(candidate);
-      if (found !== undefined) return found;
-    }
-    return undefined;
-  }
-
-  private lookupFunction(name: string): FunctionDecl | undefined {
-    for (const candidate of candidates(this.declarations.container, name)) {
-      const found = this.declarations.function(candidate);
-      if (found !== undefined) return found;
-    }
-    return undefined;
   }
 
   private visit(expr: Expr): Type {
@@ -137,7 +123,7 @@ export class Checker {
   }
 
   private ident(expr: Ident): void {
-    const found = this.lookup(expr.name);
+    const found = this.names.variable(expr.name);
     if (found === undefined) {
       expr.type = ERROR;
       this.undeclared(expr.offset, expr.name);
@@ -154,18 +140,18 @@ export class Checker {
 
   private select(expr: Select): void {
     const name = expr.test ? undefined : qualifiedName(expr);
-    const found = name === undefined ? undefined : this.lookup(name);
+    const found = name === undefined ? undefined : this.names.variable(name);
     if (found !== undefined) {
       expr.resolved = { kind: 'ident', offset: expr.offset, name: found.name };
       this.resolve(expr.resolved, found);
       this.set(expr, found.type);
       return;
     }
-    const type = this.field(expr.offset, expr.operand, expr.field, false);
+    const type = this.field('.', expr.offset, expr.operand, expr.field);
     this.set(expr, expr.test ? BOOL : this.substitution.apply(type));
   }
 
-  private field(offset: number, operand: Expr, name: string, optional: boolean): Type {
+  private field(operator: '.' | '.?', offset: number, operand: Expr, name: string): Type {
     const operandType = this.substitution.apply(this.visit(operand));
     const wasOptional = isOptional(operandType);
     const target = wasOptional ? operandType.elem : operandType;
@@ -176,7 +162,7 @@ export class Checker {
     else if (!isDyn(target) && target.kind !== 'error') {
       this.report(offset, `type '${target.toString()}' does not support field selection`);
     }
-    return wasOptional || optional ? optionalOf(result) : result;
+    return wasOptional || operator === '.?' ? optionalOf(result) : result;
   }
 
   private structField(offset: number, typeName: string, name: string): Type {
@@ -195,13 +181,13 @@ export class Checker {
       const [operand, field] = expr.args;
       if (operand === undefined || field?.kind !== 'literal' || typeof field.value !== 'string') return;
       field.type = STRING;
-      this.set(expr, this.substitution.apply(this.field(expr.offset, operand, field.value, true)));
+      this.set(expr, this.substitution.apply(this.field('.?', expr.offset, operand, field.value)));
       return;
     }
     for (const arg of expr.args) this.visit(arg);
     if (expr.target !== undefined) {
       const prefix = qualifiedName(expr.target);
-      const namespaced = prefix === undefined ? undefined : this.lookupFunction(`${prefix}.${expr.name}`);
+      const namespaced = prefix === undefined ? undefined : this.names.function(`${prefix}.${expr.name}`);
       if (namespaced !== undefined) {
         expr.target = undefined;
         this.resolveCall(expr, namespaced);
@@ -209,7 +195,7 @@ export class Checker {
       }
       this.visit(expr.target);
     }
-    const found = this.lookupFunction(expr.name);
+    const found = this.names.function(expr.name);
     if (found === undefined) {
       expr.type = ERROR;
       this.undeclared(expr.offset, expr.name);
@@ -220,12 +206,11 @@ export class Checker {
 
   private resolveCall(expr: Call, found: FunctionDecl): void {
     expr.name = found.name;
-    const args = expr.target === undefined ? expr.args : [expr.target, ...expr.args];
     if (found.name === '_&&_' || found.name === '_||_') {
       this.logical(expr, found);
       return;
     }
-    const types = args.map((arg) => arg.type ?? ERROR);
+    const types = argumentsOf(expr).map((arg) => arg.type ?? ERROR);
     const matching: OverloadDecl[] = [];
     let result: Type | undefined;
     for (const overload of found.overloads) {
@@ -248,7 +233,7 @@ export class Checker {
   }
 
   private noMatchingOverload(expr: Call, found: FunctionDecl, types: readonly Type[]): void {
-    const texts = types.map((type) => this.substitution.apply(type, true).toString());
+    const texts = types.map((type) => this.substitution.apply(type, DYN).toString());
     const receiver = expr.target === undefined ? '' : `${texts.shift() ?? ''}.`;
     this.report(
       expr.offset,
@@ -303,7 +288,7 @@ export class Checker {
   }
 
   private struct(expr: StructExpr): void {
-    const decl = this.lookup(expr.name);
+    const decl = this.names.variable(expr.name);
     if (decl === undefined) {
       this.undeclared(expr.offset, expr.name);
       expr.type = ERROR;
@@ -344,15 +329,15 @@ export class Checker {
     this.visit(expr.range);
     const accu = this.visit(expr.accuInit);
     const [first, second] = this.iterationTypes(expr);
-    this.scopes.push({ name: expr.accuVar, type: accu });
-    this.scopes.push({ name: expr.iterVar, type: first });
-    if (expr.iterVar2 !== undefined) this.scopes.push({ name: expr.iterVar2, type: second });
+    this.names.push({ name: expr.accuVar, type: accu });
+    this.names.push({ name: expr.iterVar, type: first });
+    if (expr.iterVar2 !== undefined) this.names.push({ name: expr.iterVar2, type: second });
     this.expect(expr.condition, BOOL);
     this.expect(expr.step, accu);
-    if (expr.iterVar2 !== undefined) this.scopes.pop();
-    this.scopes.pop();
+    if (expr.iterVar2 !== undefined) this.names.pop();
+    this.names.pop();
     const result = this.visit(expr.result);
-    this.scopes.pop();
+    this.names.pop();
     this.set(expr, this.substitution.apply(result));
   }
 

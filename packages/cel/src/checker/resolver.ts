@@ -1,5 +1,5 @@
 import type { FunctionDecl, StructDecl, VariableDecl } from '../declarations.js';
-import type { Call, Expr, Select } from '../ast.js';
+import { argumentsOf, type Call, type Expr, type Ident, type Select } from '../ast.js';
 import { DYN } from '../types.js';
 
 /** The declarations that the checker resolves names against. */
@@ -12,7 +12,7 @@ export interface Declarations {
 }
 
 /** The qualified names that a name may refer to, most specific first. */
-export function candidates(container: string, name: string): readonly string[] {
+function candidates(container: string, name: string): readonly string[] {
   if (name.startsWith('.')) return [name.slice(1)];
   if (container === '') return [name];
   const names: string[] = [];
@@ -25,20 +25,44 @@ export function candidates(container: string, name: string): readonly string[] {
   return names;
 }
 
-/** The variables of the enclosing comprehensions, innermost last. */
-export class Scopes {
-  private readonly stack: VariableDecl[] = [];
+/** Returns the name that a chain of selections spells, such as `a.b`. Undefined for other expressions. */
+export function qualifiedName(expr: Expr): string | undefined {
+  if (expr.kind === 'ident') return expr.name;
+  if (expr.kind !== 'select' || expr.test) return undefined;
+  const prefix = qualifiedName(expr.operand);
+  return prefix === undefined ? undefined : `${prefix}.${expr.field}`;
+}
+
+/** The names that are visible at the position of a walk: the declarations, and the variables of the enclosing comprehensions. */
+export class Names {
+  /** The variables, innermost last. */
+  private readonly locals: VariableDecl[] = [];
+
+  constructor(private readonly declarations: Declarations) {}
 
   push(decl: VariableDecl): void {
-    this.stack.push(decl);
+    this.locals.push(decl);
   }
 
   pop(): void {
-    this.stack.pop();
+    this.locals.pop();
   }
 
-  find(name: string): VariableDecl | undefined {
-    return this.stack.findLast((decl) => decl.name === name);
+  variable(name: string): VariableDecl | undefined {
+    for (const candidate of candidates(this.declarations.container, name)) {
+      const local = this.locals.findLast((decl) => decl.name === candidate);
+      const found = local ?? this.declarations.variable(candidate);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  function(name: string): FunctionDecl | undefined {
+    for (const candidate of candidates(this.declarations.container, name)) {
+      const found = this.declarations.function(candidate);
+      if (found !== undefined) return found;
+    }
+    return undefined;
   }
 }
 
@@ -47,19 +71,17 @@ export class Scopes {
  * run time. Expressions with undeclared names are accepted; they fail when they are evaluated.
  */
 export class Resolver {
-  private readonly scopes = new Scopes();
+  private readonly names: Names;
 
-  constructor(private readonly declarations: Declarations) {}
+  constructor(declarations: Declarations) {
+    this.names = new Names(declarations);
+  }
 
   resolve(expr: Expr): void {
     switch (expr.kind) {
-      case 'ident': {
-        const found = this.lookup(expr.name);
-        if (found === undefined) return;
-        expr.name = found.name;
-        if (found.value !== undefined) expr.constant = found.value;
+      case 'ident':
+        this.ident(expr, expr.name);
         return;
-      }
       case 'select':
         this.select(expr);
         return;
@@ -82,63 +104,44 @@ export class Resolver {
         this.resolve(expr.range);
         this.resolve(expr.accuInit);
         const names = [expr.accuVar, expr.iterVar, expr.iterVar2].filter((name) => name !== undefined);
-        for (const name of names) this.scopes.push({ name, type: DYN });
+        for (const name of names) this.names.push({ name, type: DYN });
         this.resolve(expr.condition);
         this.resolve(expr.step);
         this.resolve(expr.result);
-        for (const _ of names) this.scopes.pop();
+        for (const _ of names) this.names.pop();
         return;
       }
       default:
     }
   }
 
-  private lookup(name: string): VariableDecl | undefined {
-    for (const candidate of candidates(this.declarations.container, name)) {
-      const found = this.scopes.find(candidate) ?? this.declarations.variable(candidate);
-      if (found !== undefined) return found;
-    }
-    return undefined;
+  /** Sets the name and value of an identifier. Reports whether the name is declared. */
+  private ident(expr: Ident, name: string): boolean {
+    const found = this.names.variable(name);
+    if (found === undefined) return false;
+    expr.name = found.name;
+    if (found.value !== undefined) expr.constant = found.value;
+    return true;
   }
 
   private select(expr: Select): void {
-    const name = expr.test ? undefined : dotted(expr);
-    const found = name === undefined ? undefined : this.lookup(name);
-    if (found === undefined) {
-      this.resolve(expr.operand);
-      return;
-    }
-    const { name: resolved, value } = found;
-    expr.resolved = { kind: 'ident', offset: expr.offset, name: resolved };
-    if (value !== undefined) expr.resolved.constant = value;
+    const name = expr.test ? undefined : qualifiedName(expr);
+    const whole: Ident = { kind: 'ident', offset: expr.offset, name: '' };
+    if (name !== undefined && this.ident(whole, name)) expr.resolved = whole;
+    else this.resolve(expr.operand);
   }
 
   private call(expr: Call): void {
     for (const arg of expr.args) this.resolve(arg);
-    const prefix = expr.target === undefined ? undefined : dotted(expr.target);
-    const namespaced = prefix === undefined ? undefined : this.find(`${prefix}.${expr.name}`);
+    const prefix = expr.target === undefined ? undefined : qualifiedName(expr.target);
+    const namespaced = prefix === undefined ? undefined : this.names.function(`${prefix}.${expr.name}`);
     if (namespaced !== undefined) expr.target = undefined;
     else if (expr.target !== undefined) this.resolve(expr.target);
-    const found = namespaced ?? this.find(expr.name);
+    const found = namespaced ?? this.names.function(expr.name);
     if (found === undefined) return;
     expr.name = found.name;
-    const count = expr.args.length + (expr.target === undefined ? 0 : 1);
+    const count = argumentsOf(expr).length;
     const isMember = expr.target !== undefined;
     expr.overloads = found.overloads.filter(({ member, args }) => member === isMember && args.length === count);
   }
-
-  private find(name: string): ReturnType<Declarations['function']> {
-    for (const candidate of candidates(this.declarations.container, name)) {
-      const found = this.declarations.function(candidate);
-      if (found !== undefined) return found;
-    }
-    return undefined;
-  }
-}
-
-function dotted(expr: Expr): string | undefined {
-  if (expr.kind === 'ident') return expr.name;
-  if (expr.kind !== 'select' || expr.test) return undefined;
-  const prefix = dotted(expr.operand);
-  return prefix === undefined ? undefined : `${prefix}.${expr.field}`;
 }

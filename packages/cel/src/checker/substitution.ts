@@ -1,5 +1,5 @@
 import type { OverloadDecl } from '../declarations.js';
-import { DYN, isDyn, NULL, type Type, Type as CelType } from '../types.js';
+import { DYN, isDyn, NULL, Type } from '../types.js';
 
 /** The bindings of type parameters. Failed attempts are rolled back, so that an overload that did not match leaves no trace. */
 export class Substitution {
@@ -7,7 +7,7 @@ export class Substitution {
   private readonly journal: { name: string; old: Type | undefined }[] = [];
 
   /** Runs an attempt, and rolls back its bindings if it returns false. */
-  attempt(run: () => boolean): boolean {
+  private attempt(run: () => boolean): boolean {
     const mark = this.journal.length;
     if (run()) return true;
     while (this.journal.length > mark) {
@@ -28,18 +28,17 @@ export class Substitution {
     this.bindings.set(param.name, to);
   }
 
-  /** Replaces the bound type parameters of a type. Unbound parameters become dyn if `final` is true. */
-  apply(type: Type, final = false): Type {
+  /** Replaces the type parameters of a type: those that are bound, and the others too if `whenUnbound` is given. */
+  apply(type: Type, whenUnbound?: Type): Type {
     if (!type.open) return type;
     if (type.kind === 'param') {
       const bound = this.bindings.get(type.name);
-      if (bound !== undefined) return this.apply(bound, final);
-      return final ? DYN : type;
+      return bound === undefined ? (whenUnbound ?? type) : this.apply(bound, whenUnbound);
     }
-    return new CelType(
+    return new Type(
       type.kind,
       type.name,
-      type.params.map((param) => this.apply(param, final)),
+      type.params.map((param) => this.apply(param, whenUnbound)),
     );
   }
 
@@ -148,7 +147,7 @@ export function instantiate(overload: OverloadDecl, fresh: () => Type): { args: 
   const names = new Map<string, Type>();
   const replace = (type: Type): Type => {
     if (!type.open) return type;
-    if (type.kind !== 'param') return new CelType(type.kind, type.name, type.params.map(replace));
+    if (type.kind !== 'param') return new Type(type.kind, type.name, type.params.map(replace));
     let param = names.get(type.name);
     if (param === undefined) names.set(type.name, (param = fresh()));
     return param;

@@ -3,7 +3,7 @@ import { toTimestamp } from '../library/conversions.js';
 import { compileRegex } from '../library/regex.js';
 import type { Issue } from '../source.js';
 import { DYN, isOptional, type Type, type TypeKind } from '../types.js';
-import { parseDuration, parseTimestamp } from '../values/time.js';
+import { isTimestamp, parseDuration } from '../values/time.js';
 import { CelError, type Value } from '../values/value.js';
 
 export interface ValidatorOptions {
@@ -27,11 +27,6 @@ export function validate(expr: Expr, options: ValidatorOptions): Issue[] {
     if (node.kind === 'call' && node.name === 'format') checkFormat(node, issues);
   });
   return issues;
-}
-
-function isTimestamp(text: string): boolean {
-  const at = parseTimestamp(text);
-  return at !== undefined && !(at instanceof CelError);
 }
 
 type Accepts = (value: Value) => boolean;
@@ -59,18 +54,25 @@ function checkLiteral(call: Call, issues: Issue[]): void {
 // --- homogeneous lists and maps
 
 function checkAggregates(expr: Expr, issues: Issue[]): void {
-  const visit = (node: Expr, onList: boolean): void => {
-    if (node.kind === 'call' && node.name === 'format') return;
-    if (onList && node.kind === 'list') checkList(node, issues);
-    if (!onList && node.kind === 'map') checkMap(node, issues);
-    for (const child of children(node)) visit(child, onList);
-  };
-  visit(expr, true);
-  visit(expr, false);
+  walkOutsideFormat(expr, (node) => {
+    if (node.kind === 'list') checkList(node, issues);
+  });
+  walkOutsideFormat(expr, (node) => {
+    if (node.kind === 'map') checkMap(node, issues);
+  });
 }
 
-const content = (expr: Expr, optional: boolean): Type => {
-  const type = expr.type ?? DYN;
+/** Visits a node and its descendants, except for the arguments of `format`. */
+function walkOutsideFormat(expr: Expr, visit: (expr: Expr) => void): void {
+  if (expr.kind === 'call' && expr.name === 'format') return;
+  visit(expr);
+  for (const child of children(expr)) walkOutsideFormat(child, visit);
+}
+
+const typeOf = (expr: Expr): Type => expr.type ?? DYN;
+
+const contentType = (expr: Expr, optional: boolean): Type => {
+  const type = typeOf(expr);
   return optional && isOptional(type) ? type.elem : type;
 };
 
@@ -81,7 +83,7 @@ function mismatch(at: Expr, expected: Type, found: Type): Issue {
 function checkList(list: ListExpr, issues: Issue[]): void {
   let first: Type | undefined;
   for (const [i, element] of list.elements.entries()) {
-    const type = content(element, list.optional.has(i));
+    const type = contentType(element, list.optional.has(i));
     first ??= type;
     if (first.equals(type)) continue;
     issues.push(mismatch(element, first, type));
@@ -92,10 +94,10 @@ function checkList(list: ListExpr, issues: Issue[]): void {
 function checkMap(map: MapExpr, issues: Issue[]): void {
   const [head] = map.entries;
   if (head === undefined) return;
-  const key = content(head.key, false);
-  const value = content(head.value, head.optional);
+  const key = typeOf(head.key);
+  const value = contentType(head.value, head.optional);
   for (const entry of map.entries) {
-    const [keyType, valueType] = [content(entry.key, false), content(entry.value, entry.optional)];
+    const [keyType, valueType] = [typeOf(entry.key), contentType(entry.value, entry.optional)];
     if (!key.equals(keyType)) issues.push(mismatch(entry.key, key, keyType));
     if (!value.equals(valueType)) issues.push(mismatch(entry.value, value, valueType));
   }
@@ -145,7 +147,7 @@ const isOneOf = (type: Type, kinds: readonly TypeKind[]): boolean => type.kind =
 
 /** Returns the part of an argument that a `%s` clause cannot print, if any. */
 function unprintable(expr: Expr): Expr | undefined {
-  if (!isOneOf(expr.type ?? DYN, PRINTABLE)) return expr;
+  if (!isOneOf(typeOf(expr), PRINTABLE)) return expr;
   if (expr.kind !== 'list' && expr.kind !== 'map') return undefined;
   for (const child of children(expr)) {
     const found = unprintable(child);
@@ -157,9 +159,9 @@ function unprintable(expr: Expr): Expr | undefined {
 function checkClause(letter: string, arg: Expr): Issue | undefined {
   const rule = CLAUSES[letter === 'X' ? 'x' : letter];
   if (rule === undefined) return undefined;
-  const bad = letter === 's' ? unprintable(arg) : isOneOf(arg.type ?? DYN, rule.kinds) ? undefined : arg;
+  const bad = letter === 's' ? unprintable(arg) : isOneOf(typeOf(arg), rule.kinds) ? undefined : arg;
   if (bad === undefined) return undefined;
-  return { offset: bad.offset, message: `error during formatting: ${rule.complaint}${(bad.type ?? DYN).name}` };
+  return { offset: bad.offset, message: `error during formatting: ${rule.complaint}${typeOf(bad).name}` };
 }
 
 const CLAUSE = /%%|%(?:\.(\d*))?(.)?/gsu;

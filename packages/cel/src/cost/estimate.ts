@@ -5,10 +5,11 @@ import { isOptional, type Type } from '../types.js';
 import { codePointLength } from '../values/text.js';
 import type { CallEstimate, Operand, Range } from './functions.js';
 import { estimateCall, NOTHING, UNBOUNDED, UNKNOWN, add, fixed, multiply, union } from './functions.js';
+import * as runtime from './runtime.js';
 
-const LIST_BASE = fixed(10);
-const MAP_BASE = fixed(30);
-const STRUCT_BASE = fixed(40);
+const LIST_BASE = fixed(runtime.LIST_BASE);
+const MAP_BASE = fixed(runtime.MAP_BASE);
+const STRUCT_BASE = fixed(runtime.STRUCT_BASE);
 const ONE = fixed(1);
 
 /** The sizes of the keys and values of a list or map. */
@@ -141,7 +142,8 @@ class Estimator {
     costs: readonly Range[],
   ): CallEstimate {
     const argCost = costs.reduce(add, NOTHING);
-    const known = estimateCall(expr.name, overload, target, args, (operand) => this.operandSize(operand));
+    const sizeOf = (operand: Operand): Range => this.operandSize(operand);
+    const known = estimateCall({ name: expr.name, overload, target, args, sizeOf });
     if (known !== undefined) return { ...known, cost: add(known.cost, argCost) };
     switch (overload) {
       case 'logical_or':
@@ -207,11 +209,7 @@ class Estimator {
   private comprehension(expr: Comprehension): Range {
     let sum = add(this.estimate(expr.range), this.estimate(expr.accuInit));
     const names = this.pushIteration(expr);
-    this.push(expr.accuVar, {
-      path: this.path(expr.accuInit),
-      size: this.size(expr.accuInit),
-      entries: this.entrySizes(expr.accuInit),
-    });
+    this.pushAccumulator(expr);
     const loop = this.estimate(expr.condition);
     const step = this.estimate(expr.step);
     for (const name of names) this.locals.get(name)?.pop();
@@ -228,6 +226,10 @@ class Estimator {
       if (entries !== undefined) this.entries.set(expr, entries);
     }
     return sum;
+  }
+
+  private pushAccumulator({ accuVar, accuInit }: Comprehension): void {
+    this.push(accuVar, { path: this.path(accuInit), size: this.size(accuInit), entries: this.entrySizes(accuInit) });
   }
 
   /** Declares the variables of a loop and returns their names. */
@@ -252,11 +254,7 @@ class Estimator {
   /** Estimates a comprehension over an empty range, which only binds a variable. */
   private binding(expr: Comprehension): Range {
     const before = add(this.estimate(expr.range), this.estimate(expr.accuInit));
-    this.push(expr.accuVar, {
-      path: this.path(expr.accuInit),
-      size: this.size(expr.accuInit),
-      entries: this.entrySizes(expr.accuInit),
-    });
+    this.pushAccumulator(expr);
     const result = this.estimate(expr.result);
     this.locals.get(expr.accuVar)?.pop();
     this.copySizes(expr, expr.result);
@@ -300,7 +298,7 @@ class Estimator {
     for (const step of steps) {
       if (step === '@items' || step === '@values') type = type?.elem;
       else if (step === '@keys') type = type?.key;
-      else type = type?.fields?.get(step)?.type;
+      else type = type?.fields?.get(step);
     }
     return type === undefined ? undefined : { min: 0, max: type.maxElements };
   }

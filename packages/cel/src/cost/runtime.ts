@@ -21,9 +21,10 @@ export const LIST_LITERAL = 40;
 export const LIST_BASE = 10;
 export const MAP_BASE = 30;
 export const STRUCT_BASE = 40;
-const TRAVERSAL = 0.1;
-const REGEX = 0.25;
-const AUTHORIZATION = 350000;
+/** The cost per character of reading a text, and per character of a pattern. */
+export const TRAVERSAL = 0.1;
+export const REGEX = 0.25;
+export const AUTHORIZATION = 350000;
 
 /** Returns the result of `size()`, or 1 for values that have no size. */
 function sizeOf(value: Value | undefined): number {
@@ -83,19 +84,26 @@ const selector: CallCost = (args) => {
   return LIST_BASE + traverse(size) + Math.ceil(Math.ceil(size * 0.5) * (LIST_BASE + STRUCT_BASE));
 };
 
-function containment(other: string, extra: boolean): (overload: string) => CallCost {
-  return (overload) => (args) => {
+/** The cost of `containsIP` and `containsCIDR`. */
+function containment(name: string, overload: string): CallCost {
+  const comparesPrefixes = name === 'containsCIDR';
+  const parses = overload.endsWith('_string');
+  return (args) => {
     const cidr = sizeOf(args[0]);
     let cost = traverse(cidr + cidr);
-    if (extra) cost += traverse(cidr) + 1;
-    return overload === other ? cost + traverse(sizeOf(args[1])) : cost;
+    if (comparesPrefixes) cost += traverse(cidr) + 1;
+    return parses ? cost + traverse(sizeOf(args[1])) : cost;
   };
 }
 
-const containsIP = containment('cidr_contains_ip_string', false);
-const containsCIDR = containment('cidr_contains_cidr_string', true);
+/** The cost functions that depend on the result, each with a lower bound of the cost that is computed from the arguments. */
+export const BY_RESULT = new Map<CallCost, (args: readonly Value[]) => number>();
 
-const ofJoin: CallCost = (_args, result) => Math.ceil(sizeOf(result) * 2 * TRAVERSAL);
+function byResult(cost: (size: number) => number, least: (args: readonly Value[]) => number): CallCost {
+  const ofResult: CallCost = (_args, result) => cost(sizeOf(result));
+  BY_RESULT.set(ofResult, least);
+  return ofResult;
+}
 
 /** A lower bound of the cost of `join`, or 0 if the call will fail. */
 function minJoinCost([list, separator]: readonly Value[]): number {
@@ -106,7 +114,7 @@ function minJoinCost([list, separator]: readonly Value[]): number {
     if (typeof item !== 'string') return 0;
     units += item.length;
   }
-  // The factor is half of that in ofJoin, because a character may take two UTF-16 units.
+  // The factor is half of that of the cost, because a character may take two UTF-16 units.
   return Math.trunc(units * TRAVERSAL);
 }
 
@@ -118,7 +126,7 @@ const BY_NAME = new Map<string, CallCost | number>([
   ['replace', ofFirstTwice],
   ['split', ofFirstTwice],
   ['ip.isCanonical', ofFirstTwice],
-  ['join', ofJoin],
+  ['join', byResult((size) => Math.ceil(size * 2 * TRAVERSAL), minJoinCost)],
   ['find', ofRegex],
   ['findAll', ofRegex],
   ['validate', (args) => regex(sizeOf(args[1]), formatRegexSize(args[0]) ?? 1)],
@@ -136,10 +144,13 @@ for (const name of [
   'cidr',
   'isIP',
   'isCIDR',
+  'quantity',
+  'isQuantity',
+  'semver',
+  'isSemver',
 ]) {
   BY_NAME.set(name, ofFirst);
 }
-for (const name of ['quantity', 'isQuantity', 'semver', 'isSemver']) BY_NAME.set(name, ofFirst);
 
 /** The costs that depend on the overload. */
 const BY_OVERLOAD = new Map<string, CallCost>([
@@ -157,35 +168,24 @@ for (const id of [
 ]) {
   BY_OVERLOAD.set(id, ofFirst);
 }
-for (const id of [
-  'less_string',
-  'greater_string',
-  'less_equals_string',
-  'greater_equals_string',
-  'less_bytes',
-  'greater_bytes',
-  'less_equals_bytes',
-  'greater_equals_bytes',
-  'equals',
-  'not_equals',
-]) {
-  BY_OVERLOAD.set(id, ofSmaller);
+for (const id of ['equals', 'not_equals']) BY_OVERLOAD.set(id, ofSmaller);
+for (const order of ['less', 'greater', 'less_equals', 'greater_equals']) {
+  for (const type of ['string', 'bytes']) BY_OVERLOAD.set(`${order}_${type}`, ofSmaller);
 }
 for (const id of ['add_string', 'add_bytes']) BY_OVERLOAD.set(id, ofSum);
 
 /** The cost of allocating a list of the given size. */
-const allocated = (factor: number, size: number): number => Math.trunc(size * factor) + 1 + LIST_BASE;
-const ofResult: CallCost = (_args, result) => allocated(1, sizeOf(result));
+const allocated = (size: number, factor = 1): number => Math.trunc(size * factor) + 1 + LIST_BASE;
+/** The cost of a call that returns a new list. */
+const ofNewList = (least: (args: readonly Value[]) => number): CallCost => byResult(allocated, least);
 /** A lower bound of the cost of a slice. It is 0 for a call that will fail: the error is charged like a list of one element. */
 const minSliceCost = ([list, start, end]: readonly Value[]): number =>
   list instanceof CelList && Number(start) >= 0 && Number(end) <= list.size ? Number(end) - Number(start) : 0;
-const ofRange: CallCost = (_args, result) => allocated(1, sizeOf(result));
-const ofSlice: CallCost = (_args, result) => allocated(1, sizeOf(result));
 
 const ofFlatten: CallCost = (args) => {
   const [list, depth] = args;
   if (depth instanceof CelError) throw new InternalError('interface conversion: ref.Val is *types.Err, not types.Int');
-  return allocated(args.length === 2 ? Number(depth) : 1, sizeOf(list));
+  return allocated(sizeOf(list), args.length === 2 ? Number(depth) : 1);
 };
 
 /** The error for an operand that is not a list. cel-go casts the operand to a list without checking its type first. */
@@ -213,10 +213,10 @@ export function goType(value: Value | undefined): readonly [type: string, lacks:
 /** The cost of comparing every element of a list with every other. */
 function selfCompare(list: Value | undefined): number {
   if (!(list instanceof CelList)) throw notLister(list);
-  if (list.size === 0) return allocated(2, 0);
+  if (list.size === 0) return allocated(0);
   const first = list.get(0);
   const factor = typeof first === 'string' || first instanceof Uint8Array ? 2 + TRAVERSAL : 2;
-  return allocated(factor, list.size * list.size);
+  return allocated(list.size * list.size, factor);
 }
 
 const sets =
@@ -229,9 +229,9 @@ const OF_EXTENSIONS = new Map<string, CallCost>([
   ['list_sets_contains_list', sets(1)],
   ['list_sets_intersects_list', sets(1)],
   ['list_sets_equivalent_list', sets(2)],
-  ['list_slice', ofSlice],
-  ['lists_range', ofRange],
-  ['list_reverse', ofResult],
+  ['list_slice', ofNewList(minSliceCost)],
+  ['lists_range', ofNewList(([count]) => Math.min(MAX_RANGE, Number(count)))],
+  ['list_reverse', ofNewList(([list]) => sizeOf(list))],
   ['list_flatten', ofFlatten],
   ['list_flatten_int', ofFlatten],
   ['list_distinct', (args) => selfCompare(args[0])],
@@ -239,19 +239,10 @@ const OF_EXTENSIONS = new Map<string, CallCost>([
 const ofSort: CallCost = (args) => selfCompare(args[0]);
 const ofSortBy: CallCost = (args) => selfCompare(args[1]);
 
-/** The cost functions that depend on the result, each with a lower bound of the cost that is computed from the arguments. */
-export const BY_RESULT: ReadonlyMap<CallCost, (args: readonly Value[]) => number> = new Map([
-  [ofJoin, minJoinCost],
-  [ofSlice, minSliceCost],
-  [ofRange, ([count]) => Math.min(MAX_RANGE, Number(count))],
-  [ofResult, ([list]) => sizeOf(list)],
-]);
-
 /** The cost of a call. `overload` is empty if several overloads are possible. A number is a fixed cost. */
 export function callCost(name: string, overload: string): CallCost | number {
   if (name === 'ip') return overload === 'cidr_ip' ? 1 : ofFirst;
-  if (name === 'containsIP') return containsIP(overload);
-  if (name === 'containsCIDR') return containsCIDR(overload);
+  if (name === 'containsIP' || name === 'containsCIDR') return containment(name, overload);
   const extension = OF_EXTENSIONS.get(overload);
   if (extension !== undefined) return extension;
   if (overload.endsWith('_sort')) return ofSort;

@@ -1,10 +1,10 @@
-import type { Call } from '../ast.js';
+import { argumentsOf, type Call } from '../ast.js';
 import { BY_RESULT, callCost } from '../cost/runtime.js';
 import type { CallCost, OverloadDecl } from '../declarations.js';
 import { SINGLETONS, textSize } from '../library/standard.js';
 import { isDyn, type Type } from '../types.js';
-import type { Value, ArrayList } from '../values/value.js';
 import {
+  type ArrayList,
   CelError,
   CelList,
   CelMap,
@@ -16,6 +16,7 @@ import {
   Timestamp,
   TypeValue,
   Uint,
+  type Value,
   interned,
   mapKey,
   noSuchOverload,
@@ -111,28 +112,31 @@ function direct({ run }: OverloadDecl): Dispatch {
 /** Plans a function call. Conditionals, selections and indices are not calls. */
 export function planCall(expr: Call, args: readonly Plan[]): Run {
   const overloads = expr.overloads ?? [];
-  const runs = args.map((arg) => arg.run);
-  const [first, second] = runs;
   const [left, right] = args;
   if (left !== undefined && right !== undefined && args.length === 2) {
     const special = planOperator(expr, left, right);
     if (special !== undefined) return special;
   }
-  const id = overloads.length === 1 ? (overloads[0]?.id ?? '') : '';
-  const cost = callCost(expr.name, id);
-  const types = (expr.target === undefined ? expr.args : [expr.target, ...expr.args]).map((arg) => arg.type);
+  const cost = callCost(expr.name, overloads.length === 1 ? (overloads[0]?.id ?? '') : '');
+  const types = argumentsOf(expr).map((arg) => arg.type);
   const dispatch = dispatcher(expr, overloads, types);
-  if (first !== undefined && runs.length === 1) {
-    if (expr.name === 'size' && left !== undefined && cost === 1) return sizeOperator(left, dispatch);
-    return expr.name === '!_' ? negation(first, cost, dispatch) : unary(first, cost, dispatch);
+  if (left !== undefined && args.length === 1) {
+    if (expr.name === 'size' && cost === 1) return sizeOperator(left, dispatch);
+    return expr.name === '!_' ? negation(left.run, cost, dispatch) : unary(left.run, cost, dispatch);
   }
-  if (first !== undefined && second !== undefined && runs.length === 2 && !shortCircuitsOnError(expr, args)) {
-    if (expr.name === '@in' && cost === 1 && left !== undefined && right !== undefined) {
+  if (left !== undefined && right !== undefined && args.length === 2 && !shortCircuitsOnError(expr, args)) {
+    if (expr.name === '@in' && cost === 1) {
       return membershipInMap(left, right, (frame, found) => strictCall(frame, found, cost, dispatch));
     }
+    const { run: first } = left;
+    const { run: second } = right;
     return (frame) => strictCall(frame, [first(frame), second(frame)], cost, dispatch);
   }
-  return variadic(runs, cost, dispatch);
+  return variadic(
+    args.map((arg) => arg.run),
+    cost,
+    dispatch,
+  );
 }
 
 /** Reports whether the second argument is not evaluated if the first fails. This includes calls whose pattern was compiled in advance. */
@@ -227,9 +231,8 @@ function variadic(runs: readonly Run[], cost: CallCost | number, dispatch: Dispa
 function planOperator(expr: Call, left: Plan, right: Plan): Run | undefined {
   switch (expr.name) {
     case '_==_':
-      return equality(left, right, false);
     case '_!=_':
-      return equality(left, right, true);
+      return equality(expr, left, right);
     case '_<_':
     case '_<=_':
     case '_>_':
@@ -238,17 +241,18 @@ function planOperator(expr: Call, left: Plan, right: Plan): Run | undefined {
     case 'startsWith':
     case 'endsWith':
     case 'contains':
-      return expr.overloads?.length === 1 ? textTest(expr.overloads[0]?.id ?? '', left, right) : undefined;
+      return textTest(expr, left, right);
     case 'or':
     case 'orValue':
-      return expr.target === undefined ? undefined : orElse(left.run, right.run, expr.name === 'orValue');
+      return expr.target === undefined ? undefined : orElse(expr, left.run, right.run);
     default:
       return undefined;
   }
 }
 
 /** Plans `a.or(b)` and `a.orValue(b)`. `b` is evaluated only if `a` is empty. */
-function orElse(left: Run, right: Run, unwrap: boolean): Run {
+function orElse(expr: Call, left: Run, right: Run): Run {
+  const unwrap = expr.name === 'orValue';
   return (frame) => {
     const value = left(frame);
     if (!(value instanceof Optional)) return value;

@@ -8,17 +8,10 @@ export type Step =
   | { readonly kind: 'index'; readonly index: Run; readonly optional: boolean };
 
 /**
- * Plans a chain of selections and indices. Each step costs 1. The root costs `rootCost`, which is 0 if an enclosing
- * `?:` returns its branch without observing it.
+ * Plans a chain of selections and indices of which none is optional. Each step costs 1. The root costs `rootCost`, which is 0 if an
+ * enclosing `?:` returns its branch without observing it.
  */
-export function chain(
-  root: Run,
-  rootCost: number,
-  steps: readonly Step[],
-  mayBeOptional: boolean,
-  strict: boolean,
-): Run {
-  if (mayBeOptional || steps.some((step) => step.optional)) return optionalChain(root, rootCost, steps, strict);
+export function chain(root: Run, rootCost: number, steps: readonly Step[]): Run {
   const names = steps.map((step) => (step.kind === 'field' ? step.name : undefined));
   const [first, second, third] = names;
   if (first !== undefined && names.length === 1) return oneField(root, rootCost, first);
@@ -30,7 +23,7 @@ export function chain(
   const last = steps.at(-1);
   if (last?.kind === 'index' && steps.length === 1) return oneIndex(root, rootCost, last.index);
   if (last === undefined) return root;
-  const head = chain(root, rootCost, steps.slice(0, -1), false, strict);
+  const head = chain(root, rootCost, steps.slice(0, -1));
   return last.kind === 'field' ? oneField(head, 0, last.name) : oneIndex(head, 0, last.index);
 }
 
@@ -129,8 +122,8 @@ function walk(
   };
 }
 
-/** Plans a chain whose result is optional if the root or any step is. */
-function optionalChain(root: Run, rootCost: number, steps: readonly Step[], strict: boolean): Run {
+/** Plans a chain whose result is optional if the root or any step is. Otherwise like `chain`. */
+export function optionalChain(root: Run, rootCost: number, steps: readonly Step[], strict: boolean): Run {
   return walk(root, rootCost, steps, strict, Optional.none, (_frame, value, optional) =>
     optional ? new Optional(value) : value,
   );

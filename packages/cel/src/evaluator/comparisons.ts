@@ -8,8 +8,9 @@ import { compare, equal } from './operators.js';
 
 // Operands that are fields are read inline: calling a closure for each one takes longer than the comparison.
 
-/** `==` and `!=` */
-export function equality(left: Plan, right: Plan, negated: boolean): Run {
+/** Plans `==` and `!=`. */
+export function equality(expr: Call, left: Plan, right: Plan): Run {
+  const negated = expr.name === '_!=_';
   const { run: runLeft, field: leftField } = left;
   const { run: runRight, field: rightField } = right;
   const known = knownScalar(right);
@@ -73,15 +74,6 @@ function equalOthers(frame: Frame, a: Value, b: Value, negated: boolean): Value 
   return negated ? result !== true : result;
 }
 
-type Accept = (order: number) => boolean;
-
-const ACCEPT: Readonly<Record<string, Accept>> = {
-  '_<_': (order) => order < 0,
-  '_<=_': (order) => order <= 0,
-  '_>_': (order) => order > 0,
-  '_>=_': (order) => order >= 0,
-};
-
 const LESS = 0;
 const AT_MOST = 1;
 const MORE = 2;
@@ -93,11 +85,11 @@ const RELATIONS: Readonly<Record<string, number>> = { '_<_': LESS, '_<=_': AT_MO
 /** Plans `<`, `<=`, `>` and `>=`. Ints are the common case, and a constant on the right side even more so. */
 export function ordering(expr: Call, left: Plan, right: Plan): Run {
   const id = expr.overloads?.length === 1 ? (expr.overloads[0]?.id ?? '') : '';
-  const general = generalOrdering(expr.name, callCost(expr.name, id));
   const { run: runLeft, field: leftField } = left;
   const { run: runRight, field: rightField } = right;
   const known = knownScalar(right);
   const relation = RELATIONS[expr.name] ?? AT_LEAST;
+  const general = generalOrdering(expr.name, relation, callCost(expr.name, id));
   const run: Run = (frame) => {
     const a = leftField === undefined ? runLeft(frame) : readField(frame, leftField);
     const b = known ?? (rightField === undefined ? runRight(frame) : readField(frame, rightField));
@@ -210,8 +202,7 @@ function sourceOf(site: FieldSite, left: FieldSite, right: FieldSite): number {
 
 type Ordering = (frame: Frame, a: Value, b: Value) => Value;
 
-function generalOrdering(name: string, cost: CallCost | number): Ordering {
-  const accept = ACCEPT[name] ?? (() => false);
+function generalOrdering(name: string, relation: number, cost: CallCost | number): Ordering {
   return (frame, a, b) => {
     frame.charge(typeof cost === 'number' ? cost : cost([a, b], a));
     if (a instanceof CelError) return a;
@@ -220,7 +211,7 @@ function generalOrdering(name: string, cost: CallCost | number): Ordering {
     // cel-go names the operator only if the left operand has no order at all.
     if (order === NO_SUCH_OVERLOAD && compare(a, a) === NO_SUCH_OVERLOAD)
       return new CelError(`no such overload: ${name}`);
-    return order instanceof CelError ? order : accept(order);
+    return order instanceof CelError ? order : satisfies(relation, order, 0);
   };
 }
 
@@ -234,10 +225,10 @@ const TESTS: Readonly<Record<string, number>> = {
 };
 
 /** Plans `startsWith`, `endsWith` and `contains`. Returns undefined for other overloads. */
-export function textTest(id: string, left: Plan, right: Plan): Run | undefined {
+export function textTest({ name, overloads }: Call, left: Plan, right: Plan): Run | undefined {
+  const id = overloads?.length === 1 ? (overloads[0]?.id ?? '') : '';
   const test = TESTS[id];
   if (test === undefined) return undefined;
-  const name = id.startsWith('starts') ? 'startsWith' : id.startsWith('ends') ? 'endsWith' : 'contains';
   const cost = callCost(name, id);
   const { run: runLeft, field } = left;
   const { run: runRight } = right;

@@ -1,5 +1,13 @@
-import type { Value } from '../values/value.js';
-import { CelError, CelMap, EntryMap, NO_SUCH_OVERLOAD, typeName, ArrayList, Optional } from '../values/value.js';
+import {
+  ArrayList,
+  CelError,
+  CelMap,
+  EntryMap,
+  NO_SUCH_OVERLOAD,
+  Optional,
+  type Value,
+  typeName,
+} from '../values/value.js';
 import { formatKey } from './access.js';
 import { constant, Frame, type Plan, type Run } from './frame.js';
 import type { Expr, ListExpr, MapExpr, StructExpr } from '../ast.js';
@@ -7,7 +15,7 @@ import { LIST_BASE, LIST_LITERAL, MAP_BASE, STRUCT_BASE } from '../cost/runtime.
 import type { StructDecl } from '../declarations.js';
 
 /** Adds to a map and charges for it. `failed` says whether an earlier step failed. */
-type Insert = (frame: Frame, map: EntryMap, failed: boolean) => CelError | undefined;
+export type Insert = (frame: Frame, map: EntryMap, failed: boolean) => CelError | undefined;
 
 /** Inserts the entries of a map. The accumulator, the entries and the call are always charged, because both sides are always evaluated. */
 export function insertEntries(entries: Run): Insert {

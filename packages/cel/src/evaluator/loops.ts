@@ -1,5 +1,6 @@
 import { ArrayList, CelError, CelList, CelMap, EntryMap, NO_SUCH_OVERLOAD, type Value } from '../values/value.js';
 import type { Frame, Run } from './frame.js';
+import type { Insert } from './literals.js';
 import { goType } from '../cost/runtime.js';
 import { chargeWork } from '../work.js';
 
@@ -8,7 +9,6 @@ export interface LoopSlots {
   readonly first: number;
   /** The slot of the second variable; -1 if the loop has only one. */
   readonly second: number;
-  readonly accu: number;
 }
 
 /** Units of work per list element and per map entry. */
@@ -187,13 +187,8 @@ export function collectList(range: Run, filter: Run | undefined, item: Run | und
   };
 }
 
-/** Plans `transformMap` and `transformMapEntry`. `insert` adds to the map and charges for it. `failed` says whether an earlier step failed. */
-export function collectMap(
-  range: Run,
-  filter: Run | undefined,
-  insert: (frame: Frame, map: EntryMap, failed: boolean) => CelError | undefined,
-  slots: LoopSlots,
-): Run {
+/** Plans `transformMap` and `transformMapEntry`. */
+export function collectMap(range: Run, filter: Run | undefined, insert: Insert, slots: LoopSlots): Run {
   return (frame) => {
     const map = new EntryMap();
     let error: CelError | undefined;

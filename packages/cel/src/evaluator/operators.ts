@@ -14,10 +14,10 @@ import {
   Uint,
   ArrayList,
 } from '../values/value.js';
-import { compareBytes, compareText } from '../values/text.js';
+import { compareText } from '../values/text.js';
 import { compareTimestamps, between, duration, shift } from '../values/time.js';
 import { chargeWork, chargeText, CostExceeded } from '../work.js';
-import { type Integer, MAX_UINT } from '../values/integer.js';
+import { type Integer, isInteger, MAX_UINT } from '../values/integer.js';
 
 const NAN_ORDER = new CelError('NaN values cannot be ordered');
 
@@ -57,7 +57,7 @@ export function equal(a: Value, b: Value): boolean | CelError {
 }
 
 function equalOther(a: Value, b: Value): boolean | CelError {
-  if (a instanceof Uint8Array) return b instanceof Uint8Array && compareBytes(a, b) === 0;
+  if (a instanceof Uint8Array) return b instanceof Uint8Array && Buffer.compare(a, b) === 0;
   if (a instanceof Timestamp) return b instanceof Timestamp && compareTimestamps(a, b) === 0;
   if (a instanceof Duration) return b instanceof Duration && a.nanos === b.nanos;
   if (a instanceof TypeValue) return b instanceof TypeValue && a.name === b.name;
@@ -98,7 +98,7 @@ export function compare(a: Value, b: Value): number | CelError {
   if (typeof a === 'boolean') return typeof b === 'boolean' ? Number(a) - Number(b) : NO_SUCH_OVERLOAD;
   const order = compareNumbers(a, b);
   if (order !== undefined) return Number.isNaN(order) ? NAN_ORDER : order;
-  if (a instanceof Uint8Array && b instanceof Uint8Array) return compareBytes(a, b);
+  if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b);
   if (a instanceof Timestamp && b instanceof Timestamp) return compareTimestamps(a, b);
   if (a instanceof Duration && b instanceof Duration) return a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : 0;
   return NO_SUCH_OVERLOAD;
@@ -127,7 +127,6 @@ export const UINT_OVERFLOW = new CelError('unsigned integer overflow');
 const DIVISION_BY_ZERO = new CelError('division by zero');
 const MODULUS_BY_ZERO = new CelError('modulus by zero');
 
-const isInt = (value: Value): value is Integer => typeof value === 'number' || typeof value === 'bigint';
 const signed = (value: Integer | undefined): Value => value ?? INT_OVERFLOW;
 const unsigned = (value: bigint): Value => (value < 0n || value > MAX_UINT ? UINT_OVERFLOW : new Uint(value));
 
@@ -172,7 +171,7 @@ function joinBytes(a: Uint8Array, b: Uint8Array): Uint8Array {
 }
 
 export function add(a: Value, b: Value): Value {
-  if (isInt(a)) return isInt(b) ? signed(ints.add(a, b)) : NO_SUCH_OVERLOAD;
+  if (isInteger(a)) return isInteger(b) ? signed(ints.add(a, b)) : NO_SUCH_OVERLOAD;
   if (typeof a === 'string') return typeof b === 'string' ? a + b : NO_SUCH_OVERLOAD;
   if (a instanceof CelList) return b instanceof CelList ? concatenate(a, b) : NO_SUCH_OVERLOAD;
   if (a instanceof Double && b instanceof Double) return new Double(a.value + b.value);
@@ -187,7 +186,7 @@ export function add(a: Value, b: Value): Value {
 }
 
 export function subtract(a: Value, b: Value): Value {
-  if (isInt(a)) return isInt(b) ? signed(ints.subtract(a, b)) : NO_SUCH_OVERLOAD;
+  if (isInteger(a)) return isInteger(b) ? signed(ints.subtract(a, b)) : NO_SUCH_OVERLOAD;
   if (a instanceof Double && b instanceof Double) return new Double(a.value - b.value);
   if (a instanceof Uint && b instanceof Uint) return unsigned(a.value - b.value);
   if (a instanceof Duration && b instanceof Duration) return duration(a.nanos - b.nanos);
@@ -199,15 +198,15 @@ export function subtract(a: Value, b: Value): Value {
 }
 
 export function multiply(a: Value, b: Value): Value {
-  if (isInt(a)) return isInt(b) ? signed(ints.multiply(a, b)) : NO_SUCH_OVERLOAD;
+  if (isInteger(a)) return isInteger(b) ? signed(ints.multiply(a, b)) : NO_SUCH_OVERLOAD;
   if (a instanceof Double && b instanceof Double) return new Double(a.value * b.value);
   if (a instanceof Uint && b instanceof Uint) return unsigned(a.value * b.value);
   return NO_SUCH_OVERLOAD;
 }
 
 export function divide(a: Value, b: Value): Value {
-  if (isInt(a)) {
-    if (!isInt(b)) return NO_SUCH_OVERLOAD;
+  if (isInteger(a)) {
+    if (!isInteger(b)) return NO_SUCH_OVERLOAD;
     return b === 0 ? DIVISION_BY_ZERO : signed(ints.divide(a, b));
   }
   if (a instanceof Double && b instanceof Double) return new Double(a.value / b.value);
@@ -216,8 +215,8 @@ export function divide(a: Value, b: Value): Value {
 }
 
 export function modulo(a: Value, b: Value): Value {
-  if (isInt(a)) {
-    if (!isInt(b)) return NO_SUCH_OVERLOAD;
+  if (isInteger(a)) {
+    if (!isInteger(b)) return NO_SUCH_OVERLOAD;
     return b === 0 ? MODULUS_BY_ZERO : signed(ints.modulo(a, b));
   }
   if (a instanceof Uint && b instanceof Uint) return b.value === 0n ? MODULUS_BY_ZERO : new Uint(a.value % b.value);
@@ -225,7 +224,7 @@ export function modulo(a: Value, b: Value): Value {
 }
 
 export function negate(a: Value): Value {
-  if (isInt(a)) return signed(ints.subtract(0, a));
+  if (isInteger(a)) return signed(ints.subtract(0, a));
   if (a instanceof Double) return new Double(-a.value);
   return NO_SUCH_OVERLOAD;
 }

@@ -1,4 +1,4 @@
-import { ACCUMULATOR, type Call, type Comprehension, type Expr, type Ident } from '../ast.js';
+import { ACCUMULATOR, argumentsOf, type Call, type Comprehension, type Expr, type Ident } from '../ast.js';
 import type { StructDecl } from '../declarations.js';
 import { compileRegex } from '../library/regex.js';
 import { CONVERSION_NAMES } from '../library/standard.js';
@@ -7,7 +7,7 @@ import { ArrayList, CelError, NO_SUCH_OVERLOAD, Optional, type Value } from '../
 import { invalidKeyError } from './access.js';
 import { fieldComparison, twoComparisons } from './comparisons.js';
 import { planCall, planMembership, logical } from './calls.js';
-import { chain, planVariableField, presence, type Step } from './chain.js';
+import { chain, optionalChain, planVariableField, presence, type Step } from './chain.js';
 import { insertEntries, insertPair, planList, planMap, planStruct } from './literals.js';
 import { constant, type Dialect, Frame, type Plan, readField, type Run } from './frame.js';
 import { existsOne, collectList, collectMap, type LoopSlots, quantifier } from './loops.js';
@@ -130,12 +130,15 @@ export class Planner {
   }
 
   private steps(root: Expr, cost: number, steps: readonly Step[]): Plan {
-    const strict = this.dialect.strictPresence;
     const mayBeOptional = root.type === undefined || isDyn(root.type) || isOptional(root.type);
-    const whole = (): Run => chain(this.root(root), cost, steps, mayBeOptional, strict);
+    const hasOptionalStep = steps.some((step) => step.optional);
+    const whole = (): Run =>
+      mayBeOptional || hasOptionalStep
+        ? optionalChain(this.root(root), cost, steps, this.dialect.strictPresence)
+        : chain(this.root(root), cost, steps);
     const variable = root.kind === 'select' ? root.resolved : root;
     const [first, ...others] = steps;
-    if (first?.kind !== 'field' || steps.some((step) => step.optional)) return { run: whole() };
+    if (first?.kind !== 'field' || hasOptionalStep) return { run: whole() };
     if (variable?.kind !== 'ident' || variable.constant !== undefined) return { run: whole() };
     const slot = this.slotOf(variable);
     if (slot === undefined) return { run: whole() };
@@ -143,7 +146,7 @@ export class Planner {
     const field = planVariableField(slot, noSuchAttribute(variable.name), cost, first.name, general);
     const run: Run = (frame) => readField(frame, field);
     if (others.length === 0) return { run, field };
-    const rest = chain(run, 0, others, false, strict);
+    const rest = chain(run, 0, others);
     if (general === undefined) return { run: rest };
     return { run: (frame) => (frame.slots[slot] instanceof Optional ? general(frame) : rest(frame)) };
   }
@@ -205,16 +208,10 @@ export class Planner {
   private call(expr: Call): Plan {
     if (this.isAttribute(expr)) return { run: this.attribute(expr, 1) };
     if (expr.name === '_&&_' || expr.name === '_||_') {
-      const terms = termsOf(expr);
-      if (terms.length > 1)
-        return {
-          run: connective(
-            terms.map((term) => this.plan(term)),
-            expr.name === '_||_',
-          ),
-        };
+      const terms = termsOf(expr).map((term) => this.plan(term));
+      return { run: connective(terms, expr.name === '_||_') };
     }
-    const args = (expr.target === undefined ? expr.args : [expr.target, ...expr.args]).map((arg) => this.plan(arg));
+    const args = argumentsOf(expr).map((arg) => this.plan(arg));
     if (expr.name === '@in' && expr.overloads?.length === 1 && expr.overloads[0]?.id === 'in_list') {
       const folded = this.membership(args);
       if (folded !== undefined) return folded;
@@ -265,7 +262,6 @@ export class Planner {
     const slots: LoopSlots = {
       first: this.slot(),
       second: expr.iterVar2 === undefined ? -1 : this.slot(),
-      accu: this.slot(),
     };
     const inner = <T>(plan: () => T): T =>
       this.scoped(expr.iterVar, slots.first, undefined, () =>

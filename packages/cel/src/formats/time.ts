@@ -26,7 +26,6 @@ function quoteTime(text: string): string {
 
 class TimeParser {
   private rest: string;
-  private outOfRange = '';
   constructor(
     private readonly text: string,
     private readonly layout: string,
@@ -57,9 +56,7 @@ class TimeParser {
 
   /** Throws if a value is out of range. As in Go, the first such value is reported. */
   private check(ok: boolean, what: string): void {
-    if (ok) return;
-    this.outOfRange = what;
-    throw new TimeError(`parsing time ${quoteTime(this.text)}: ${this.outOfRange} out of range`);
+    if (!ok) throw new TimeError(`parsing time ${quoteTime(this.text)}: ${what} out of range`);
   }
 
   parse(): Instant {

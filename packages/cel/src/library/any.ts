@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { integer } from '../values/integer.js';
 import { ArrayList, CelError, Double, EntryMap, Uint, type Value } from '../values/value.js';
 import { chargeWork } from '../work.js';
@@ -209,12 +210,5 @@ function sequenceLength(value: Uint8Array, at: number): number {
   const length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
   if (length <= 1) return length;
   const part = value.subarray(at, at + length);
-  return part.length === length &&
-    Buffer.from(part).toString().length === (length === 4 ? 2 : 1) &&
-    isOneCharacter(part)
-    ? length
-    : 0;
+  return part.length === length && isUtf8(part) ? length : 0;
 }
-
-const isOneCharacter = (part: Uint8Array): boolean =>
-  Buffer.compare(Buffer.from(Buffer.from(part).toString()), part) === 0;

@@ -1,7 +1,8 @@
-import { fn, method } from '../declarations.js';
+import { fn, type Implementation, method } from '../declarations.js';
 import type { Library } from './library.js';
 import { BOOL, STRING, objectType } from '../types.js';
 import { CelError, NO_SUCH_OVERLOAD, Opaque, type Value } from '../values/value.js';
+import { isLabel, isSubdomain } from './kubernetes/named-formats.js';
 import { typeConstant } from './standard.js';
 
 const AUTHORIZER = objectType('kubernetes.authorization.Authorizer');
@@ -16,7 +17,12 @@ export interface AuthorizationQuery {
   readonly path?: string;
   readonly resource?: ResourceQuery;
   /** The service account to check instead of the user, set by `serviceAccount(…)`. */
-  readonly serviceAccount?: { readonly namespace: string; readonly name: string };
+  readonly serviceAccount?: ServiceAccount;
+}
+
+interface ServiceAccount {
+  readonly namespace: string;
+  readonly name: string;
 }
 
 export interface ResourceQuery {
@@ -55,15 +61,13 @@ abstract class Receiver extends Opaque {
 /** The value of the variable `authorizer`. It caches the answers, so that an evaluation can be repeated. */
 export class AuthorizerValue extends Receiver {
   readonly typeName = AUTHORIZER.name;
-  private readonly answers: Map<string, AuthorizationAnswer>;
 
   constructor(
     private readonly authorize: Authorize,
-    readonly serviceAccount?: { readonly namespace: string; readonly name: string },
-    answers?: Map<string, AuthorizationAnswer>,
+    private readonly serviceAccount?: ServiceAccount,
+    private readonly answers = new Map<string, AuthorizationAnswer>(),
   ) {
     super();
-    this.answers = answers ?? new Map<string, AuthorizationAnswer>();
   }
 
   as(namespace: string, name: string): AuthorizerValue {
@@ -128,35 +132,35 @@ class Decision extends Receiver {
 }
 
 const EMPTY = { subresource: '', namespace: '', name: '', fieldSelector: '', labelSelector: '' };
-const LABEL = /^[a-z0-9-]{1,63}$/;
-const isLabel = (text: string): boolean => LABEL.test(text) && !text.startsWith('-') && !text.endsWith('-');
-const isSubdomain = (text: string): boolean =>
-  text.length <= 253 && text.split('.').every((part) => /^[a-z0-9-]+$/.test(part) && !/^-|-$/.test(part));
-
-function serviceAccount(authorizer?: Value, namespace?: Value, name?: Value): Value {
+function serviceAccount(authorizer: Value, namespace: Value, name: Value): Value {
   if (!(authorizer instanceof AuthorizerValue) || typeof namespace !== 'string' || typeof name !== 'string')
     return NO_SUCH_OVERLOAD;
-  if (!isSubdomain(name)) return new CelError('Invalid service account name');
-  return isLabel(namespace) ? authorizer.as(namespace, name) : new CelError('Invalid service account namespace');
+  if (name.length > 253 || !isSubdomain(name)) return new CelError('Invalid service account name');
+  if (namespace.length > 63 || !isLabel(namespace)) return new CelError('Invalid service account namespace');
+  return authorizer.as(namespace, name);
 }
 
 const onAuthorizer =
-  (run: (authorizer: AuthorizerValue, text: string) => Value) =>
-  (value?: Value, text?: Value): Value =>
+  (run: (authorizer: AuthorizerValue, text: string) => Value): Implementation =>
+  (value, text) =>
     value instanceof AuthorizerValue && typeof text === 'string' ? run(value, text) : NO_SUCH_OVERLOAD;
 
-function resource(check?: Value, name?: Value): Value {
+const path = (authorizer: AuthorizerValue, text: string): Value =>
+  text.trim() === '' ? new CelError('path must not be empty') : new PathCheck(authorizer, text);
+const group = (authorizer: AuthorizerValue, name: string): Value => new GroupCheck(authorizer, name);
+
+function resource(check: Value, name: Value): Value {
   if (!(check instanceof GroupCheck) || typeof name !== 'string') return NO_SUCH_OVERLOAD;
   if (name.trim() === '') return new CelError('resource must not be empty');
   return new ResourceCheck(check.authorizer, { ...EMPTY, group: check.group, resource: name });
 }
 
 const narrowed =
-  (key: keyof ResourceQuery) =>
-  (check?: Value, text?: Value): Value =>
+  (key: keyof ResourceQuery): Implementation =>
+  (check, text) =>
     check instanceof ResourceCheck && typeof text === 'string' ? check.with({ [key]: text }) : NO_SUCH_OVERLOAD;
 
-function check(value?: Value, verb?: Value): Value {
+function check(value: Value, verb: Value): Value {
   if (typeof verb !== 'string') return NO_SUCH_OVERLOAD;
   if (value instanceof PathCheck) return new Decision(value.authorizer.decide({ verb, path: value.path }));
   return value instanceof ResourceCheck
@@ -165,36 +169,23 @@ function check(value?: Value, verb?: Value): Value {
 }
 
 const onDecision =
-  (run: (answer: AuthorizationAnswer) => Value) =>
-  (value?: Value): Value =>
+  (run: (answer: AuthorizationAnswer) => Value): Implementation =>
+  (value) =>
     value instanceof Decision ? run(value.answer) : NO_SUCH_OVERLOAD;
+
+const isErrored = (answer: AuthorizationAnswer): boolean => answer.error !== undefined;
+const errorOf = (answer: AuthorizationAnswer): string => answer.error ?? '';
+const isAllowed = (answer: AuthorizationAnswer): boolean => answer.allowed;
+const reasonOf = (answer: AuthorizationAnswer): string => answer.reason;
 
 /** The types of the authorizer variables. */
 export const AUTHORIZER_TYPES = { authorizer: AUTHORIZER, resourceCheck: RESOURCE_CHECK } as const;
 
 export const AUTHORIZER_LIBRARY: Library = {
-  types: [AUTHORIZER, PATH_CHECK, GROUP_CHECK, RESOURCE_CHECK, DECISION].map((type) => typeConstant(type.name, type)),
+  types: [AUTHORIZER, PATH_CHECK, GROUP_CHECK, RESOURCE_CHECK, DECISION].map(typeConstant),
   functions: [
-    fn(
-      'path',
-      method(
-        'authorizer_path',
-        [AUTHORIZER, STRING],
-        PATH_CHECK,
-        onAuthorizer((authorizer, path) =>
-          path.trim() === '' ? new CelError('path must not be empty') : new PathCheck(authorizer, path),
-        ),
-      ),
-    ),
-    fn(
-      'group',
-      method(
-        'authorizer_group',
-        [AUTHORIZER, STRING],
-        GROUP_CHECK,
-        onAuthorizer((authorizer, group) => new GroupCheck(authorizer, group)),
-      ),
-    ),
+    fn('path', method('authorizer_path', [AUTHORIZER, STRING], PATH_CHECK, onAuthorizer(path))),
+    fn('group', method('authorizer_group', [AUTHORIZER, STRING], GROUP_CHECK, onAuthorizer(group))),
     fn('serviceAccount', method('authorizer_serviceaccount', [AUTHORIZER, STRING, STRING], AUTHORIZER, serviceAccount)),
     fn('resource', method('groupcheck_resource', [GROUP_CHECK, STRING], RESOURCE_CHECK, resource)),
     fn(
@@ -208,42 +199,10 @@ export const AUTHORIZER_LIBRARY: Library = {
       method('pathcheck_check', [PATH_CHECK, STRING], DECISION, check),
       method('resourcecheck_check', [RESOURCE_CHECK, STRING], DECISION, check),
     ),
-    fn(
-      'errored',
-      method(
-        'decision_errored',
-        [DECISION],
-        BOOL,
-        onDecision((answer) => answer.error !== undefined),
-      ),
-    ),
-    fn(
-      'error',
-      method(
-        'decision_error',
-        [DECISION],
-        STRING,
-        onDecision((answer) => answer.error ?? ''),
-      ),
-    ),
-    fn(
-      'allowed',
-      method(
-        'decision_allowed',
-        [DECISION],
-        BOOL,
-        onDecision((answer) => answer.allowed),
-      ),
-    ),
-    fn(
-      'reason',
-      method(
-        'decision_reason',
-        [DECISION],
-        STRING,
-        onDecision((answer) => answer.reason),
-      ),
-    ),
+    fn('errored', method('decision_errored', [DECISION], BOOL, onDecision(isErrored))),
+    fn('error', method('decision_error', [DECISION], STRING, onDecision(errorOf))),
+    fn('allowed', method('decision_allowed', [DECISION], BOOL, onDecision(isAllowed))),
+    fn('reason', method('decision_reason', [DECISION], STRING, onDecision(reasonOf))),
   ],
 };
 

@@ -1,5 +1,5 @@
 import { INT_OVERFLOW, UINT_OVERFLOW } from '../evaluator/operators.js';
-import { MAX_UINT, integer, shortInteger } from '../values/integer.js';
+import { MAX_UINT, integer, isInteger, shortInteger } from '../values/integer.js';
 import { formatDuration, formatTimestamp, parseDuration, parseTimestamp, timestamp } from '../values/time.js';
 import { CelError, Double, Duration, Timestamp, typeName, TypeValue, Uint, type Value } from '../values/value.js';
 
@@ -22,7 +22,7 @@ function doubleText(value: number): string {
 }
 
 export function toInt(value: Value): Value {
-  if (typeof value === 'number' || typeof value === 'bigint') return value;
+  if (isInteger(value)) return value;
   if (value instanceof Uint) return integer(value.value) ?? INT_OVERFLOW;
   if (value instanceof Double) {
     const whole = Math.trunc(value.value);
@@ -37,8 +37,7 @@ export function toInt(value: Value): Value {
 
 export function toUint(value: Value): Value {
   if (value instanceof Uint) return value;
-  if (typeof value === 'number' || typeof value === 'bigint')
-    return value < 0 ? UINT_OVERFLOW : new Uint(BigInt(value));
+  if (isInteger(value)) return value < 0 ? UINT_OVERFLOW : new Uint(BigInt(value));
   if (value instanceof Double) {
     return value.value >= 0 && value.value < 2 ** 64 ? new Uint(BigInt(Math.trunc(value.value))) : UINT_OVERFLOW;
   }
@@ -71,7 +70,7 @@ function parseDouble(text: string): number | undefined {
 
 export function toDouble(value: Value): Value {
   if (value instanceof Double) return value;
-  if (typeof value === 'number' || typeof value === 'bigint') return new Double(Number(value));
+  if (isInteger(value)) return new Double(Number(value));
   if (value instanceof Uint) return new Double(Number(value.value));
   const parsed = typeof value === 'string' ? parseDouble(value) : undefined;
   return parsed === undefined ? impossible(value, 'double') : new Double(parsed);
@@ -120,7 +119,7 @@ export function toBytes(value: Value): Value {
 
 export function toTimestamp(value: Value): Value {
   if (value instanceof Timestamp) return value;
-  if (typeof value === 'number' || typeof value === 'bigint') return timestamp(Number(value), 0);
+  if (isInteger(value)) return timestamp(Number(value), 0);
   const parsed = typeof value === 'string' ? parseTimestamp(value) : undefined;
   return parsed ?? impossible(value, 'google.protobuf.Timestamp');
 }

@@ -2,9 +2,9 @@ import { fn, overload } from '../declarations.js';
 import type { Library } from './library.js';
 import { contains } from '../evaluator/operators.js';
 import { BOOL, listOf, paramType, mapOf, STRING } from '../types.js';
-import { CelList, NO_SUCH_OVERLOAD, type Value } from '../values/value.js';
+import { type CelError, type CelList, NO_SUCH_OVERLOAD } from '../values/value.js';
 import { TWO_VARIABLE_MACROS } from '../parser/macros.js';
-import { onString } from './helpers.js';
+import { onLists, onString } from './helpers.js';
 
 const LIST = listOf(paramType('T'));
 
@@ -18,23 +18,12 @@ function intersects(a: CelList, b: CelList): boolean {
   return false;
 }
 
-const onLists =
-  (run: (a: CelList, b: CelList) => boolean) =>
-  (a?: Value, b?: Value): Value =>
-    a instanceof CelList && b instanceof CelList ? run(a, b) : NO_SUCH_OVERLOAD;
+const areEquivalent = (a: CelList, b: CelList): boolean => holdsAll(a, b) && holdsAll(b, a);
 
 export const SETS_LIBRARY: Library = {
   functions: [
     fn('sets.contains', overload('list_sets_contains_list', [LIST, LIST], BOOL, onLists(holdsAll))),
-    fn(
-      'sets.equivalent',
-      overload(
-        'list_sets_equivalent_list',
-        [LIST, LIST],
-        BOOL,
-        onLists((a, b) => holdsAll(a, b) && holdsAll(b, a)),
-      ),
-    ),
+    fn('sets.equivalent', overload('list_sets_equivalent_list', [LIST, LIST], BOOL, onLists(areEquivalent))),
     fn('sets.intersects', overload('list_sets_intersects_list', [LIST, LIST], BOOL, onLists(intersects))),
   ],
 };
@@ -42,6 +31,7 @@ export const SETS_LIBRARY: Library = {
 const K = paramType('K');
 const V = paramType('V');
 const MAP = mapOf(K, V);
+const none = (): CelError => NO_SUCH_OVERLOAD;
 
 /** Comprehensions over indices and elements, or keys and values. The evaluator's loops do the inserting, not these functions. */
 export const TWO_VARIABLE_LIBRARY: Library = {
@@ -49,8 +39,8 @@ export const TWO_VARIABLE_LIBRARY: Library = {
   functions: [
     fn(
       'cel.@mapInsert',
-      overload('@mapInsert_map_key_value', [MAP, K, V], MAP, () => NO_SUCH_OVERLOAD),
-      overload('@mapInsert_map_map', [MAP, MAP], MAP, () => NO_SUCH_OVERLOAD),
+      overload('@mapInsert_map_key_value', [MAP, K, V], MAP, none),
+      overload('@mapInsert_map_map', [MAP, MAP], MAP, none),
     ),
   ],
 };

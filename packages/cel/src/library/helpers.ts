@@ -14,9 +14,14 @@ export const onStrings =
     typeof a === 'string' && typeof b === 'string' ? run(a, b) : NO_SUCH_OVERLOAD;
 
 export const onList =
-  (run: (list: CelList) => Value): Implementation =>
-  (value) =>
-    value instanceof CelList ? run(value) : NO_SUCH_OVERLOAD;
+  (run: (list: CelList, other: Value) => Value): Implementation =>
+  (value, other) =>
+    value instanceof CelList ? run(value, other) : NO_SUCH_OVERLOAD;
+
+export const onLists =
+  (run: (a: CelList, b: CelList) => Value): Implementation =>
+  (a, b) =>
+    a instanceof CelList && b instanceof CelList ? run(a, b) : NO_SUCH_OVERLOAD;
 
 /** The maximum length of a string: scanning a longer one would cost more than one call may. */
 const LONGEST_TEXT = 10_000_000;

@@ -1,36 +1,49 @@
-import { type Call, type Comprehension, type Expr, NO_OPTIONALS } from '../ast.js';
-import { fn, type FunctionDecl, method, overload, type OverloadDecl } from '../declarations.js';
+import type { Call, Expr } from '../ast.js';
+import { fn, type Implementation, method, overload, type OverloadDecl } from '../declarations.js';
 import { formatKey } from '../evaluator/access.js';
 import type { Library } from './library.js';
-import * as arithmetic from '../evaluator/operators.js';
-import { compare, equal } from '../evaluator/operators.js';
-import { STANDARD_MACROS, MacroError, type Macro } from '../parser/macros.js';
-import type { Type } from '../types.js';
-import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, listOf, paramType } from '../types.js';
-import type { Value } from '../values/value.js';
-import { ArrayList, CelError, CelList, Double, Duration, NO_SUCH_OVERLOAD, Uint, typeName } from '../values/value.js';
-import { onList } from './helpers.js';
+import { add, compare, equal } from '../evaluator/operators.js';
+import { binding, STANDARD_MACROS, MacroError, type Macro } from '../parser/macros.js';
+import {
+  BOOL,
+  BYTES,
+  DOUBLE,
+  DURATION,
+  DYN,
+  INT,
+  STRING,
+  TIMESTAMP,
+  UINT,
+  type Type,
+  listOf,
+  paramType,
+} from '../types.js';
+import { isInteger } from '../values/integer.js';
+import {
+  ArrayList,
+  CelError,
+  CelList,
+  Double,
+  Duration,
+  NO_SUCH_OVERLOAD,
+  Uint,
+  type Value,
+  typeName,
+} from '../values/value.js';
+import { onList, onLists } from './helpers.js';
 import { MAX_RANGE, CostExceeded, chargeWork } from '../work.js';
 
 const A = paramType('A');
 const T = paramType('T');
 
-const SUMMABLE: readonly (readonly [string, Type, Value])[] = [
-  ['int', INT, 0],
-  ['uint', UINT, new Uint(0n)],
-  ['double', DOUBLE, new Double(0)],
-  ['duration', DURATION, new Duration(0n)],
+/** The types of elements that `sum` adds, each with its zero. */
+const SUMMABLE: readonly (readonly [Type, Value])[] = [
+  [INT, 0],
+  [UINT, new Uint(0n)],
+  [DOUBLE, new Double(0)],
+  [DURATION, new Duration(0n)],
 ];
-const COMPARABLE: readonly (readonly [string, Type])[] = [
-  ['int', INT],
-  ['uint', UINT],
-  ['double', DOUBLE],
-  ['bool', BOOL],
-  ['duration', DURATION],
-  ['timestamp', TIMESTAMP],
-  ['string', STRING],
-  ['bytes', BYTES],
-];
+const COMPARABLE: readonly Type[] = [INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES];
 
 function isSorted(list: CelList): Value {
   let before: Value | undefined;
@@ -43,95 +56,68 @@ function isSorted(list: CelList): Value {
   return true;
 }
 
-function sum(list: CelList, zero: Value): Value {
-  let total = zero;
-  for (const item of list) {
-    if (item instanceof CelError) return item;
-    total = arithmetic.add(total, item);
-    if (total instanceof CelError) return total;
-  }
-  return total;
-}
-
-function extreme(list: CelList, name: string, better: (order: number) => boolean): Value {
-  let best: Value | undefined;
-  for (const item of list) {
-    if (item instanceof CelError) return item;
-    if (best === undefined) best = item;
-    else {
-      const order = compare(best, item);
-      if (typeof order === 'number' && better(order)) best = item;
+const sum = (zero: Value): Implementation =>
+  onList((list) => {
+    let total = zero;
+    for (const item of list) {
+      if (item instanceof CelError) return item;
+      total = add(total, item);
+      if (total instanceof CelError) return total;
     }
-  }
-  return best ?? new CelError(`${name} called on empty list`);
-}
+    return total;
+  });
 
-function find(list: Value, item: Value, last: boolean): Value {
-  if (!(list instanceof CelList)) return NO_SUCH_OVERLOAD;
+const extreme = (name: string, isBetter: (order: number) => boolean): Implementation =>
+  onList((list) => {
+    let best: Value | undefined;
+    for (const item of list) {
+      if (item instanceof CelError) return item;
+      if (best === undefined) best = item;
+      else {
+        const order = compare(best, item);
+        if (typeof order === 'number' && isBetter(order)) best = item;
+      }
+    }
+    return best ?? new CelError(`${name} called on empty list`);
+  });
+
+const max = extreme('max', (order) => order < 0);
+const min = extreme('min', (order) => order > 0);
+
+function indexOf(list: CelList, item: Value): Value {
   chargeWork(list.size);
-  for (let n = 0; n < list.size; n++) {
-    const i = last ? list.size - 1 - n : n;
-    if (equal(list.get(i), item) === true) return i;
-  }
+  for (let i = 0; i < list.size; i++) if (equal(list.get(i), item) === true) return i;
   return -1;
 }
 
-const each = (make: (name: string, type: Type) => OverloadDecl): OverloadDecl[] =>
-  COMPARABLE.map(([name, type]) => make(name, type));
+function lastIndexOf(list: CelList, item: Value): Value {
+  chargeWork(list.size);
+  for (let i = list.size - 1; i >= 0; i--) if (equal(list.get(i), item) === true) return i;
+  return -1;
+}
+
+const each = (make: (type: Type) => OverloadDecl): OverloadDecl[] => COMPARABLE.map(make);
 
 /** The list functions that Kubernetes defines. */
 export const LISTS_LIBRARY: Library = {
   functions: [
     fn(
       'isSorted',
-      ...each((name, type) => method(`list_${name}_is_sorted_bool`, [listOf(type)], BOOL, onList(isSorted))),
+      ...each((type) => method(`list_${type.kind}_is_sorted_bool`, [listOf(type)], BOOL, onList(isSorted))),
     ),
     fn(
       'sum',
-      ...SUMMABLE.map(([name, type, zero]) =>
-        method(
-          `list_${name}_sum_${name}`,
-          [listOf(type)],
-          type,
-          onList((list) => sum(list, zero)),
-        ),
-      ),
+      ...SUMMABLE.map(([type, zero]) => method(`list_${type.kind}_sum_${type.kind}`, [listOf(type)], type, sum(zero))),
     ),
-    fn(
-      'max',
-      ...each((name, type) =>
-        method(
-          `list_${name}_max_${name}`,
-          [listOf(type)],
-          type,
-          onList((list) => extreme(list, 'max', (order) => order < 0)),
-        ),
-      ),
-    ),
-    fn(
-      'min',
-      ...each((name, type) =>
-        method(
-          `list_${name}_min_${name}`,
-          [listOf(type)],
-          type,
-          onList((list) => extreme(list, 'min', (order) => order > 0)),
-        ),
-      ),
-    ),
-    fn(
-      'indexOf',
-      method('list_a_index_of_int', [listOf(A), A], INT, (list, item) => find(list, item, false)),
-    ),
-    fn(
-      'lastIndexOf',
-      method('list_a_last_index_of_int', [listOf(A), A], INT, (list, item) => find(list, item, true)),
-    ),
+    fn('max', ...each((type) => method(`list_${type.kind}_max_${type.kind}`, [listOf(type)], type, max))),
+    fn('min', ...each((type) => method(`list_${type.kind}_min_${type.kind}`, [listOf(type)], type, min))),
+    fn('indexOf', method('list_a_index_of_int', [listOf(A), A], INT, onList(indexOf))),
+    fn('lastIndexOf', method('list_a_last_index_of_int', [listOf(A), A], INT, onList(lastIndexOf))),
   ],
 };
 
-function slice(list: Value | undefined, start: Value | undefined, end: Value | undefined): Value {
-  if (!(list instanceof CelList) || start === undefined || end === undefined) return NO_SUCH_OVERLOAD;
+function slice(list: Value, start: Value, end: Value): Value {
+  if (!(list instanceof CelList)) return NO_SUCH_OVERLOAD;
   const [from, to] = [Number(start), Number(end)];
   const call = `cannot slice(${formatKey(start)}, ${formatKey(end)})`;
   if (from < 0 || to < 0) return new CelError(`${call}, negative indexes not supported`);
@@ -156,8 +142,8 @@ function flatten(list: CelList, depth: number): Value {
   return new ArrayList(items);
 }
 
-const unflattened = (list: Value | undefined, depth: string): CelError =>
-  new CelError(`no such overload: ${typeName(list ?? null)}.flatten(${depth})`);
+const unflattened = (list: Value, depth: string): CelError =>
+  new CelError(`no such overload: ${typeName(list)}.flatten(${depth})`);
 
 function distinct(list: CelList): Value {
   const items: Value[] = [];
@@ -175,8 +161,7 @@ function distinct(list: CelList): Value {
   return new ArrayList(items);
 }
 
-function sortBy(list: Value | undefined, keys: Value | undefined): Value {
-  if (!(list instanceof CelList) || !(keys instanceof CelList)) return NO_SUCH_OVERLOAD;
+function sortBy(list: CelList, keys: CelList): Value {
   if (list.size !== keys.size) {
     const why = `expected a list of the same size as the associated keys list, but got ${list.size} and ${keys.size} elements respectively`;
     return new CelError(`@sortByAssociatedKeys() ${why}`);
@@ -195,11 +180,15 @@ function sortBy(list: Value | undefined, keys: Value | undefined): Value {
   return new ArrayList(pairs.map(({ item }) => item));
 }
 
-function range(count: Value | undefined): Value {
+const sort = (list: CelList): Value => sortBy(list, list);
+
+function range(count: Value): Value {
   const size = Number(count);
   if (size > MAX_RANGE) throw new CostExceeded();
   return new ArrayList(Array.from({ length: Math.max(0, size) }, (_, i) => i));
 }
+
+const reverse = (list: CelList): Value => new ArrayList([...list].reverse());
 
 const SORT_INPUT = '@__sortBy_input__';
 
@@ -216,19 +205,7 @@ const sortByMacro: Macro = (offset, target, args) => {
   const keys = STANDARD_MACROS.get('map:2:true')?.(offset, input(), args);
   if (keys === undefined) return undefined;
   const call: Call = { kind: 'call', offset, name: '@sortByAssociatedKeys', target: input(), args: [keys] };
-  const bind: Comprehension = {
-    kind: 'comprehension',
-    offset,
-    range: { kind: 'list', offset, elements: [], optional: NO_OPTIONALS, synthetic: true },
-    iterVar: '#unused',
-    iterVar2: undefined,
-    accuVar: SORT_INPUT,
-    accuInit: target,
-    condition: { kind: 'literal', offset, value: false },
-    step: input(),
-    result: call,
-  };
-  return bind;
+  return binding(offset, SORT_INPUT, target, call);
 };
 
 const LIST_T = listOf(T);
@@ -244,31 +221,18 @@ export const EXTENDED_LISTS_LIBRARY: Library = {
         list instanceof CelList ? flatten(list, 1) : unflattened(list, ''),
       ),
       method('list_flatten_int', [listOf(DYN), INT], listOf(DYN), (list, depth) =>
-        list instanceof CelList && (typeof depth === 'number' || typeof depth === 'bigint')
-          ? flatten(list, Number(depth))
-          : unflattened(list, typeName(depth ?? null)),
+        list instanceof CelList && isInteger(depth) ? flatten(list, Number(depth)) : unflattened(list, typeName(depth)),
       ),
     ),
-    fn(
-      'sort',
-      ...each((_, type) =>
-        method(`list_${type.name}_sort`, [listOf(type)], listOf(type), (list) => sortBy(list, list)),
-      ),
-    ),
+    fn('sort', ...each((type) => method(`list_${type.name}_sort`, [listOf(type)], listOf(type), onList(sort)))),
     fn(
       '@sortByAssociatedKeys',
-      ...each((_, type) => method(`list_${type.name}_sortByAssociatedKeys`, [LIST_T, listOf(type)], LIST_T, sortBy)),
-    ),
-    fn('lists.range', overload('lists_range', [INT], listOf(INT), range)),
-    fn(
-      'reverse',
-      method(
-        'list_reverse',
-        [LIST_T],
-        LIST_T,
-        onList((list) => new ArrayList([...list].reverse())),
+      ...each((type) =>
+        method(`list_${type.name}_sortByAssociatedKeys`, [LIST_T, listOf(type)], LIST_T, onLists(sortBy)),
       ),
     ),
+    fn('lists.range', overload('lists_range', [INT], listOf(INT), range)),
+    fn('reverse', method('list_reverse', [LIST_T], LIST_T, onList(reverse))),
     fn('distinct', method('list_distinct', [LIST_T], LIST_T, onList(distinct))),
-  ] satisfies FunctionDecl[],
+  ],
 };

@@ -1,8 +1,7 @@
-import { fn, method, overload } from '../declarations.js';
+import { fn, type Implementation, method, overload } from '../declarations.js';
 import type { Library } from './library.js';
 import { OPTIONAL_MACROS } from '../parser/macros.js';
 import { BOOL, DYN, INT, STRING, listOf, mapOf, optionalOf, paramType } from '../types.js';
-import type { Value } from '../values/value.js';
 import {
   ArrayList,
   CelError,
@@ -15,8 +14,10 @@ import {
   Optional,
   Timestamp,
   Uint,
+  type Value,
 } from '../values/value.js';
 import { formatKey } from '../evaluator/access.js';
+import { onList } from './helpers.js';
 import { typeConstant } from './standard.js';
 
 const K = paramType('K');
@@ -24,6 +25,7 @@ const V = paramType('V');
 const OPT = optionalOf(V);
 const LIST = listOf(V);
 const MAP = mapOf(K, V);
+/** The implementation of functions that the evaluator handles itself. They are declared only for the checker. */
 const none = (): Value => NO_SUCH_OVERLOAD;
 
 function isZero(value: Value): boolean {
@@ -37,62 +39,39 @@ function isZero(value: Value): boolean {
   return value instanceof Opaque && value.isZero;
 }
 
-function unwrap(value: Value): Value {
-  if (!(value instanceof CelList)) return NO_SUCH_OVERLOAD;
+const of = (value: Value): Value => new Optional(value);
+const empty = (): Value => Optional.none;
+const ofNonZero = (value: Value): Value => (isZero(value) ? Optional.none : new Optional(value));
+
+function unwrap(list: CelList): Value {
   const items: Value[] = [];
-  for (const item of value) {
+  for (const item of list) {
     if (!(item instanceof Optional)) return new CelError(`value ${formatKey(item)} is not optional`);
     if (item.value !== undefined) items.push(item.value);
   }
   return new ArrayList(items);
 }
 
-const edge =
-  (index: (size: number) => number) =>
-  (value: Value | undefined): Value => {
-    if (!(value instanceof CelList)) return NO_SUCH_OVERLOAD;
-    return value.size === 0 ? Optional.none : new Optional(value.get(index(value.size)));
-  };
+const first = (list: CelList): Value => (list.size === 0 ? Optional.none : new Optional(list.get(0)));
+const last = (list: CelList): Value => (list.size === 0 ? Optional.none : new Optional(list.get(list.size - 1)));
 
 const onOptional =
-  (run: (value: Optional) => Value) =>
-  (value: Value | undefined): Value =>
+  (run: (value: Optional) => Value): Implementation =>
+  (value) =>
     value instanceof Optional ? run(value) : NO_SUCH_OVERLOAD;
+
+const contentOf = ({ value }: Optional): Value => value ?? new CelError('optional.none() dereference');
+const hasValue = ({ value }: Optional): boolean => value !== undefined;
 
 export const OPTIONAL_LIBRARY: Library = {
   macros: OPTIONAL_MACROS,
-  types: [typeConstant('optional_type', OPT)],
+  types: [typeConstant(OPT)],
   functions: [
-    fn(
-      'optional.of',
-      overload('optional_of', [V], OPT, (value) => new Optional(value)),
-    ),
-    fn(
-      'optional.ofNonZeroValue',
-      overload('optional_ofNonZeroValue', [V], OPT, (value) => (isZero(value) ? Optional.none : new Optional(value))),
-    ),
-    fn(
-      'optional.none',
-      overload('optional_none', [], OPT, () => Optional.none),
-    ),
-    fn(
-      'value',
-      method(
-        'optional_value',
-        [OPT],
-        V,
-        onOptional((value) => value.value ?? new CelError('optional.none() dereference')),
-      ),
-    ),
-    fn(
-      'hasValue',
-      method(
-        'optional_hasValue',
-        [OPT],
-        BOOL,
-        onOptional((value) => value.value !== undefined),
-      ),
-    ),
+    fn('optional.of', overload('optional_of', [V], OPT, of)),
+    fn('optional.ofNonZeroValue', overload('optional_ofNonZeroValue', [V], OPT, ofNonZero)),
+    fn('optional.none', overload('optional_none', [], OPT, empty)),
+    fn('value', method('optional_value', [OPT], V, onOptional(contentOf))),
+    fn('hasValue', method('optional_hasValue', [OPT], BOOL, onOptional(hasValue))),
     fn('or', method('optional_or_optional', [OPT, OPT], OPT, none)),
     fn('orValue', method('optional_orValue_value', [OPT, V], V, none)),
     fn('_?._', overload('select_optional_field', [DYN, STRING], OPT, none)),
@@ -108,31 +87,9 @@ export const OPTIONAL_LIBRARY: Library = {
       overload('optional_list_index_int', [optionalOf(LIST), INT], OPT, none),
       overload('optional_map_index_value', [optionalOf(MAP), K], OPT, none),
     ),
-    fn(
-      'last',
-      method(
-        'list_last',
-        [LIST],
-        OPT,
-        edge((size) => size - 1),
-      ),
-    ),
-    fn(
-      'first',
-      method(
-        'list_first',
-        [LIST],
-        OPT,
-        edge(() => 0),
-      ),
-    ),
-    fn(
-      'optional.unwrap',
-      overload('optional_unwrap', [listOf(OPT)], LIST, (value) => unwrap(value)),
-    ),
-    fn(
-      'unwrapOpt',
-      method('optional_unwrapOpt', [listOf(OPT)], LIST, (value) => unwrap(value)),
-    ),
+    fn('last', method('list_last', [LIST], OPT, onList(last))),
+    fn('first', method('list_first', [LIST], OPT, onList(first))),
+    fn('optional.unwrap', overload('optional_unwrap', [listOf(OPT)], LIST, onList(unwrap))),
+    fn('unwrapOpt', method('optional_unwrapOpt', [listOf(OPT)], LIST, onList(unwrap))),
   ],
 };

@@ -10,6 +10,7 @@ import { onStrings } from './helpers.js';
 /** Units of work per character of a new pattern, and per instruction of its program. */
 const PER_CHARACTER = 20;
 const PER_INSTRUCTION = 200;
+
 /** Returns the compiled pattern, or its error message. Matching is linear in the length of the text, whatever the pattern. */
 export function compileRegex(text: string): RE2JS | string {
   const isNew = chargeOnce(text, text.length * PER_CHARACTER);
@@ -44,12 +45,14 @@ function find(text: string, pattern: string): Value {
   });
 }
 
-/** Returns the non-overlapping matches. A negative limit means no limit. */
-function findAll(text: string, pattern: string, limit: number): Value {
+/** `text.findAll(pattern)` and `text.findAll(pattern, limit)`: the non-overlapping matches. A negative limit means no limit. */
+function findAll(text: Value, pattern: Value, limit: Value = -1): Value {
+  if (typeof text !== 'string' || typeof pattern !== 'string') return NO_SUCH_OVERLOAD;
+  const most = Number(limit);
   return withPattern(text, pattern, (compiled) => {
     const found: Value[] = [];
     const matcher = compiled.matcher(text);
-    while ((limit < 0 || found.length < limit) && matcher.find()) {
+    while ((most < 0 || found.length < most) && matcher.find()) {
       chargeWork(PER_MATCH);
       found.push(matcher.group() ?? '');
     }
@@ -62,17 +65,8 @@ export const REGEX_LIBRARY: Library = {
     fn('find', method('string_find_string', [STRING, STRING], STRING, onStrings(find))),
     fn(
       'findAll',
-      method(
-        'string_find_all_string',
-        [STRING, STRING],
-        listOf(STRING),
-        onStrings((text, pattern) => findAll(text, pattern, -1)),
-      ),
-      method('string_find_all_string_int', [STRING, STRING, INT], listOf(STRING), (text, pattern, limit) =>
-        typeof text === 'string' && typeof pattern === 'string'
-          ? findAll(text, pattern, Number(limit))
-          : NO_SUCH_OVERLOAD,
-      ),
+      method('string_find_all_string', [STRING, STRING], listOf(STRING), findAll),
+      method('string_find_all_string_int', [STRING, STRING, INT], listOf(STRING), findAll),
     ),
   ],
 };

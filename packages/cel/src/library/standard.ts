@@ -1,7 +1,13 @@
-import * as arithmetic from '../evaluator/operators.js';
 import * as convert from './conversions.js';
-import { fn, type FunctionDecl, method, overload, type OverloadDecl, type VariableDecl } from '../declarations.js';
-import type { Type } from '../types.js';
+import {
+  fn,
+  type FunctionDecl,
+  type Implementation,
+  method,
+  overload,
+  type OverloadDecl,
+  type VariableDecl,
+} from '../declarations.js';
 import {
   DURATION,
   INT,
@@ -13,6 +19,7 @@ import {
   DYN,
   NULL,
   TYPE,
+  type Type,
   UINT,
   listOf,
   mapOf,
@@ -21,9 +28,17 @@ import {
 } from '../types.js';
 import { chargeWork, chargeOnce, chargeText } from '../work.js';
 import { inZone, cycleYearOffset } from '../values/time.js';
-import type { Value } from '../values/value.js';
-import { CelError, Duration, NO_SUCH_OVERLOAD, Timestamp, CelList, CelMap, TypeValue } from '../values/value.js';
-import { compare, contains, equal } from '../evaluator/operators.js';
+import {
+  CelError,
+  CelList,
+  CelMap,
+  Duration,
+  NO_SUCH_OVERLOAD,
+  Timestamp,
+  TypeValue,
+  type Value,
+} from '../values/value.js';
+import { add, contains, divide, modulo, multiply, negate, subtract } from '../evaluator/operators.js';
 import { find, codePointLength } from '../values/text.js';
 import { onStrings } from './helpers.js';
 import { matches } from './regex.js';
@@ -50,21 +65,21 @@ function dayOfYear(date: Date): number {
   return Math.floor((date.getTime() - start.getTime()) / DAY);
 }
 
+/** Declares a function that reads a part of a timestamp, or if `nanosPerUnit` is given, the length of a duration in that unit. */
 function timeFunction(
   name: string,
   id: string,
   read: (date: Date, at: Timestamp) => number,
-  perUnit?: [string, bigint],
+  nanosPerUnit?: bigint,
 ): FunctionDecl {
   const overloads = [
     method(id, [TIMESTAMP], INT, (at) => accessor(at, 'UTC', read)),
     method(`${id}_with_tz`, [TIMESTAMP, STRING], INT, (at, zone) => accessor(at, zone, read)),
   ];
-  if (perUnit !== undefined) {
-    const [durationId, nanos] = perUnit;
+  if (nanosPerUnit !== undefined) {
     overloads.push(
-      method(durationId, [DURATION], INT, (value) =>
-        value instanceof Duration ? Number(value.nanos / nanos) : NO_SUCH_OVERLOAD,
+      method(id.replace('timestamp', 'duration'), [DURATION], INT, (value) =>
+        value instanceof Duration ? Number(value.nanos / nanosPerUnit) : NO_SUCH_OVERLOAD,
       ),
     );
   }
@@ -78,13 +93,10 @@ const TIME_FUNCTIONS: readonly FunctionDecl[] = [
   timeFunction('getDayOfMonth', 'timestamp_to_day_of_month', (d) => d.getUTCDate() - 1),
   timeFunction('getDate', 'timestamp_to_day_of_month_1_based', (d) => d.getUTCDate()),
   timeFunction('getDayOfWeek', 'timestamp_to_day_of_week', (d) => d.getUTCDay()),
-  timeFunction('getHours', 'timestamp_to_hours', (d) => d.getUTCHours(), ['duration_to_hours', 3600000000000n]),
-  timeFunction('getMinutes', 'timestamp_to_minutes', (d) => d.getUTCMinutes(), ['duration_to_minutes', 60000000000n]),
-  timeFunction('getSeconds', 'timestamp_to_seconds', (d) => d.getUTCSeconds(), ['duration_to_seconds', 1000000000n]),
-  timeFunction('getMilliseconds', 'timestamp_to_milliseconds', (d) => d.getUTCMilliseconds(), [
-    'duration_to_milliseconds',
-    1000000n,
-  ]),
+  timeFunction('getHours', 'timestamp_to_hours', (d) => d.getUTCHours(), 3600000000000n),
+  timeFunction('getMinutes', 'timestamp_to_minutes', (d) => d.getUTCMinutes(), 60000000000n),
+  timeFunction('getSeconds', 'timestamp_to_seconds', (d) => d.getUTCSeconds(), 1000000000n),
+  timeFunction('getMilliseconds', 'timestamp_to_milliseconds', (d) => d.getUTCMilliseconds(), 1000000n),
 ];
 
 const A = paramType('A');
@@ -94,19 +106,12 @@ const MAP_AB = mapOf(A, B);
 
 /** The implementation of operators that the evaluator handles itself. They are declared only for the checker. */
 const none = (): Value => NO_SUCH_OVERLOAD;
+const not = (value: Value): Value => (typeof value === 'boolean' ? !value : NO_SUCH_OVERLOAD);
+const isIn = (item: Value, container: Value): Value => contains(container, item);
+const identity = (value: Value): Value => value;
 
-type Binary = (a: Value, b: Value) => Value;
-const binary = (id: string, a: Type, b: Type, result: Type, run: Binary): OverloadDecl =>
-  overload(id, [a, b], result, (x, y) => run(x, y));
-const unary = (id: string, arg: Type, result: Type, run: (value: Value) => Value): OverloadDecl =>
-  overload(id, [arg], result, (x) => run(x));
-
-function comparison(name: string, id: string, accept: (order: number) => boolean): FunctionDecl {
-  const run: Binary = (a, b) => {
-    const order = compare(a, b);
-    return order instanceof CelError ? order : accept(order);
-  };
-  const make = (suffix: string, a: Type, b: Type): OverloadDecl => binary(`${id}_${suffix}`, a, b, BOOL, run);
+function comparison(name: string, id: string): FunctionDecl {
+  const make = (suffix: string, a: Type, b: Type): OverloadDecl => overload(`${id}_${suffix}`, [a, b], BOOL, none);
   return fn(
     name,
     make('bool', BOOL, BOOL),
@@ -141,8 +146,8 @@ const WITHOUT_SIZE = new CelError('no such overload: size');
 
 function sizeFunction(): FunctionDecl {
   const make = (id: string, type: Type): OverloadDecl[] => [
-    unary(`size_${id}`, type, INT, size),
-    method(`${id}_size`, [type], INT, (value) => size(value)),
+    overload(`size_${id}`, [type], INT, size),
+    method(`${id}_size`, [type], INT, size),
   ];
   return fn(
     'size',
@@ -157,90 +162,66 @@ function sizeFunction(): FunctionDecl {
 function conversion(
   name: string,
   result: Type,
-  run: (value: Value) => Value,
+  run: Implementation,
   sources: readonly (readonly [string, Type])[],
 ): FunctionDecl {
-  return fn(name, ...sources.map(([id, type]) => unary(id, type, result, run)));
+  return fn(name, ...sources.map(([id, type]) => overload(id, [type], result, run)));
 }
 
 const OPERATORS: readonly FunctionDecl[] = [
   fn('_?_:_', overload('conditional', [BOOL, A, A], A, none)),
   fn('_&&_', overload('logical_and', [BOOL, BOOL], BOOL, none)),
   fn('_||_', overload('logical_or', [BOOL, BOOL], BOOL, none)),
-  fn(
-    '!_',
-    unary('logical_not', BOOL, BOOL, (value) => (typeof value === 'boolean' ? !value : NO_SUCH_OVERLOAD)),
-  ),
-  fn(
-    '@not_strictly_false',
-    unary('not_strictly_false', BOOL, BOOL, (value) => value !== false),
-  ),
-  fn('_==_', binary('equals', A, A, BOOL, equal)),
-  fn(
-    '_!=_',
-    binary('not_equals', A, A, BOOL, (a, b) => equal(a, b) !== true),
-  ),
+  fn('!_', overload('logical_not', [BOOL], BOOL, not)),
+  fn('@not_strictly_false', overload('not_strictly_false', [BOOL], BOOL, none)),
+  fn('_==_', overload('equals', [A, A], BOOL, none)),
+  fn('_!=_', overload('not_equals', [A, A], BOOL, none)),
   fn(
     '_+_',
-    binary('add_bytes', BYTES, BYTES, BYTES, arithmetic.add),
-    binary('add_double', DOUBLE, DOUBLE, DOUBLE, arithmetic.add),
-    binary('add_duration_duration', DURATION, DURATION, DURATION, arithmetic.add),
-    binary('add_duration_timestamp', DURATION, TIMESTAMP, TIMESTAMP, arithmetic.add),
-    binary('add_timestamp_duration', TIMESTAMP, DURATION, TIMESTAMP, arithmetic.add),
-    binary('add_int64', INT, INT, INT, arithmetic.add),
-    binary('add_list', LIST_A, LIST_A, LIST_A, arithmetic.add),
-    binary('add_string', STRING, STRING, STRING, arithmetic.add),
-    binary('add_uint64', UINT, UINT, UINT, arithmetic.add),
+    overload('add_bytes', [BYTES, BYTES], BYTES, add),
+    overload('add_double', [DOUBLE, DOUBLE], DOUBLE, add),
+    overload('add_duration_duration', [DURATION, DURATION], DURATION, add),
+    overload('add_duration_timestamp', [DURATION, TIMESTAMP], TIMESTAMP, add),
+    overload('add_timestamp_duration', [TIMESTAMP, DURATION], TIMESTAMP, add),
+    overload('add_int64', [INT, INT], INT, add),
+    overload('add_list', [LIST_A, LIST_A], LIST_A, add),
+    overload('add_string', [STRING, STRING], STRING, add),
+    overload('add_uint64', [UINT, UINT], UINT, add),
   ),
   fn(
     '_/_',
-    binary('divide_double', DOUBLE, DOUBLE, DOUBLE, arithmetic.divide),
-    binary('divide_int64', INT, INT, INT, arithmetic.divide),
-    binary('divide_uint64', UINT, UINT, UINT, arithmetic.divide),
+    overload('divide_double', [DOUBLE, DOUBLE], DOUBLE, divide),
+    overload('divide_int64', [INT, INT], INT, divide),
+    overload('divide_uint64', [UINT, UINT], UINT, divide),
   ),
-  fn(
-    '_%_',
-    binary('modulo_int64', INT, INT, INT, arithmetic.modulo),
-    binary('modulo_uint64', UINT, UINT, UINT, arithmetic.modulo),
-  ),
+  fn('_%_', overload('modulo_int64', [INT, INT], INT, modulo), overload('modulo_uint64', [UINT, UINT], UINT, modulo)),
   fn(
     '_*_',
-    binary('multiply_double', DOUBLE, DOUBLE, DOUBLE, arithmetic.multiply),
-    binary('multiply_int64', INT, INT, INT, arithmetic.multiply),
-    binary('multiply_uint64', UINT, UINT, UINT, arithmetic.multiply),
+    overload('multiply_double', [DOUBLE, DOUBLE], DOUBLE, multiply),
+    overload('multiply_int64', [INT, INT], INT, multiply),
+    overload('multiply_uint64', [UINT, UINT], UINT, multiply),
   ),
-  fn(
-    '-_',
-    unary('negate_double', DOUBLE, DOUBLE, arithmetic.negate),
-    unary('negate_int64', INT, INT, arithmetic.negate),
-  ),
+  fn('-_', overload('negate_double', [DOUBLE], DOUBLE, negate), overload('negate_int64', [INT], INT, negate)),
   fn(
     '_-_',
-    binary('subtract_double', DOUBLE, DOUBLE, DOUBLE, arithmetic.subtract),
-    binary('subtract_duration_duration', DURATION, DURATION, DURATION, arithmetic.subtract),
-    binary('subtract_int64', INT, INT, INT, arithmetic.subtract),
-    binary('subtract_timestamp_duration', TIMESTAMP, DURATION, TIMESTAMP, arithmetic.subtract),
-    binary('subtract_timestamp_timestamp', TIMESTAMP, TIMESTAMP, DURATION, arithmetic.subtract),
-    binary('subtract_uint64', UINT, UINT, UINT, arithmetic.subtract),
+    overload('subtract_double', [DOUBLE, DOUBLE], DOUBLE, subtract),
+    overload('subtract_duration_duration', [DURATION, DURATION], DURATION, subtract),
+    overload('subtract_int64', [INT, INT], INT, subtract),
+    overload('subtract_timestamp_duration', [TIMESTAMP, DURATION], TIMESTAMP, subtract),
+    overload('subtract_timestamp_timestamp', [TIMESTAMP, TIMESTAMP], DURATION, subtract),
+    overload('subtract_uint64', [UINT, UINT], UINT, subtract),
   ),
-  comparison('_<_', 'less', (order) => order < 0),
-  comparison('_<=_', 'less_equals', (order) => order <= 0),
-  comparison('_>_', 'greater', (order) => order > 0),
-  comparison('_>=_', 'greater_equals', (order) => order >= 0),
-  fn('_[_]', binary('index_list', LIST_A, INT, A, none), binary('index_map', MAP_AB, A, B, none)),
-  fn(
-    '@in',
-    binary('in_list', A, LIST_A, BOOL, (item, list) => contains(list, item)),
-    binary('in_map', A, MAP_AB, BOOL, (item, map) => contains(map, item)),
-  ),
+  comparison('_<_', 'less'),
+  comparison('_<=_', 'less_equals'),
+  comparison('_>_', 'greater'),
+  comparison('_>=_', 'greater_equals'),
+  fn('_[_]', overload('index_list', [LIST_A, INT], A, none), overload('index_map', [MAP_AB, A], B, none)),
+  fn('@in', overload('in_list', [A, LIST_A], BOOL, isIn), overload('in_map', [A, MAP_AB], BOOL, isIn)),
 ];
 
 const CONVERSIONS: readonly FunctionDecl[] = [
-  fn('type', unary('type', A, typeOf(A), convert.toType)),
-  fn(
-    'dyn',
-    unary('to_dyn', A, DYN, (value) => value),
-  ),
+  fn('type', overload('type', [A], typeOf(A), convert.toType)),
+  fn('dyn', overload('to_dyn', [A], DYN, identity)),
   conversion('bool', BOOL, convert.toBool, [
     ['bool_to_bool', BOOL],
     ['string_to_bool', STRING],
@@ -294,34 +275,14 @@ const CONVERSIONS: readonly FunctionDecl[] = [
 /** Functions that the planner evaluates in advance if their argument is constant. */
 export const CONVERSION_NAMES: ReadonlySet<string> = new Set(CONVERSIONS.map((decl) => decl.name));
 
+const includes = (text: string, part: string): boolean => find(text, part, 0) >= 0;
+const startsWith = (text: string, part: string): boolean => text.startsWith(part);
+const endsWith = (text: string, part: string): boolean => text.endsWith(part);
+
 const STRING_TESTS: readonly FunctionDecl[] = [
-  fn(
-    'contains',
-    method(
-      'contains_string',
-      [STRING, STRING],
-      BOOL,
-      onStrings((a, b) => find(a, b, 0) >= 0),
-    ),
-  ),
-  fn(
-    'endsWith',
-    method(
-      'ends_with_string',
-      [STRING, STRING],
-      BOOL,
-      onStrings((a, b) => a.endsWith(b)),
-    ),
-  ),
-  fn(
-    'startsWith',
-    method(
-      'starts_with_string',
-      [STRING, STRING],
-      BOOL,
-      onStrings((a, b) => a.startsWith(b)),
-    ),
-  ),
+  fn('contains', method('contains_string', [STRING, STRING], BOOL, onStrings(includes))),
+  fn('endsWith', method('ends_with_string', [STRING, STRING], BOOL, onStrings(endsWith))),
+  fn('startsWith', method('starts_with_string', [STRING, STRING], BOOL, onStrings(startsWith))),
   fn(
     'matches',
     overload('matches', [STRING, STRING], BOOL, onStrings(matches)),
@@ -346,23 +307,24 @@ export const SINGLETONS: ReadonlySet<string> = new Set([
   'matches',
 ]);
 
-export const typeConstant = (name: string, type: Type): VariableDecl => ({
-  name,
+/** The name of a type as a value. */
+export const typeConstant = (type: Type): VariableDecl => ({
+  name: type.name,
   type: typeOf(type),
   value: new TypeValue(type.name),
 });
 
 export const STANDARD_TYPES: readonly VariableDecl[] = [
-  typeConstant('bool', BOOL),
-  typeConstant('bytes', BYTES),
-  typeConstant('double', DOUBLE),
-  typeConstant('google.protobuf.Duration', DURATION),
-  typeConstant('int', INT),
-  typeConstant('list', LIST_A),
-  typeConstant('map', MAP_AB),
-  typeConstant('null_type', NULL),
-  typeConstant('string', STRING),
-  typeConstant('google.protobuf.Timestamp', TIMESTAMP),
-  typeConstant('type', TYPE),
-  typeConstant('uint', UINT),
-];
+  BOOL,
+  BYTES,
+  DOUBLE,
+  DURATION,
+  INT,
+  LIST_A,
+  MAP_AB,
+  NULL,
+  STRING,
+  TIMESTAMP,
+  TYPE,
+  UINT,
+].map(typeConstant);

@@ -1,9 +1,9 @@
-import { fn, method, overload } from '../declarations.js';
+import { fn, type Implementation, method, overload } from '../declarations.js';
 import type { Library } from './library.js';
 import { formatKey } from '../evaluator/access.js';
 import { DYN, INT, STRING, listOf } from '../types.js';
 import { codePointLength, isAscii, isBmpOnly, find, findLast, occurrences, split } from '../values/text.js';
-import type { Integer } from '../values/integer.js';
+import { type Integer, isInteger } from '../values/integer.js';
 import { ArrayList, CelError, CelList, NO_SUCH_OVERLOAD, type Value } from '../values/value.js';
 import { formatText } from './kubernetes/format-text.js';
 import { chargeWork } from '../work.js';
@@ -31,7 +31,7 @@ function charAt(text: string, index: Integer): Value {
   return between(text, at, Math.min(at + 1, length));
 }
 
-function indexOf(text: string, part: string, from: Integer): Value {
+function indexOf(text: string, part: string, from: Integer = 0): Value {
   if (part === '') return from;
   if (from < 0) return outOfRange(from);
   if (from >= codePointLength(text)) return -1;
@@ -45,6 +45,11 @@ function lastIndexOf(text: string, part: string, from: Integer): Value {
   if (from >= codePointLength(text)) return -1;
   const at = findLast(text, part, offsetOf(text, Number(from)));
   return at < 0 ? -1 : codePointLength(text.slice(0, at));
+}
+
+function suffix(text: string, start: Integer): Value {
+  const length = codePointLength(text);
+  return start < 0 || start > length ? outOfRange(start) : between(text, Number(start), length);
 }
 
 function substring(text: string, start: Integer, end: Integer): Value {
@@ -90,7 +95,7 @@ class Characters extends CelList {
   }
 }
 
-/** Units of work per piece that is split off. */
+/** Units of work per piece that is split off, and per replacement. */
 const PER_PIECE = 4;
 
 function splitN(text: string, separator: string, most: Integer): Value {
@@ -126,7 +131,7 @@ function replaceN(text: string, old: string, replacement: string, limit: number)
   for (let count = 0; count < limit; count++) {
     const next = find(text, old, at);
     if (next < 0) break;
-    chargeWork(4);
+    chargeWork(PER_PIECE);
     result += text.slice(at, next) + replacement;
     checkTextLength(result.length);
     at = next + old.length;
@@ -156,7 +161,8 @@ function trim(text: string): string {
   return text.slice(start, end);
 }
 
-function join(list: Value, separator: Value): Value {
+/** `list.join()` and `list.join(separator)` */
+function join(list: Value, separator: Value = ''): Value {
   if (!(list instanceof CelList) || typeof separator !== 'string') return NO_SUCH_OVERLOAD;
   chargeWork(list.size);
   const parts: string[] = [];
@@ -185,16 +191,24 @@ const quote = (text: string): string =>
     .toString()
     .replace(/[\x07-\r\\"]/g, (char) => ESCAPES[char] ?? char)}"`;
 
-const isIndex = (value: Value | undefined): value is Integer => typeof value === 'number' || typeof value === 'bigint';
-
 const indexed =
-  (run: (text: string, index: Integer) => Value) =>
-  (text?: Value, index?: Value): Value =>
-    typeof text === 'string' && isIndex(index) ? run(text, index) : NO_SUCH_OVERLOAD;
+  (run: (text: string, index: Integer) => Value): Implementation =>
+  (text, index) =>
+    typeof text === 'string' && isInteger(index) ? run(text, index) : NO_SUCH_OVERLOAD;
 const searched =
-  (run: (text: string, part: string, from: Integer) => Value) =>
-  (text?: Value, part?: Value, from?: Value): Value =>
-    typeof text === 'string' && typeof part === 'string' && isIndex(from) ? run(text, part, from) : NO_SUCH_OVERLOAD;
+  (run: (text: string, part: string, from: Integer) => Value): Implementation =>
+  (text, part, from) =>
+    typeof text === 'string' && typeof part === 'string' && isInteger(from) ? run(text, part, from) : NO_SUCH_OVERLOAD;
+
+/** `text.replace(old, replacement)` and `text.replace(old, replacement, limit)` */
+const replace = (text: Value, old: Value, replacement: Value, limit: Value = -1): Value =>
+  replaceN(text as string, old as string, replacement as string, Number(limit));
+
+function lastIndexOfAny(text: string, part: string): Value {
+  const length = codePointLength(text);
+  if (part === '') return length;
+  return text === '' ? -1 : lastIndexOf(text, part, length - 1);
+}
 
 const lower = (text: string): string =>
   isAscii(text) ? text.toLowerCase() : text.replace(/[A-Z]+/g, (part) => part.toLowerCase());
@@ -206,40 +220,20 @@ export const STRINGS_LIBRARY: Library = {
     fn('charAt', method('string_char_at_int', [STRING, INT], STRING, indexed(charAt))),
     fn(
       'indexOf',
-      method(
-        'string_index_of_string',
-        [STRING, STRING],
-        INT,
-        onStrings((text, part) => indexOf(text, part, 0)),
-      ),
+      method('string_index_of_string', [STRING, STRING], INT, onStrings(indexOf)),
       method('string_index_of_string_int', [STRING, STRING, INT], INT, searched(indexOf)),
     ),
     fn(
       'lastIndexOf',
-      method(
-        'string_last_index_of_string',
-        [STRING, STRING],
-        INT,
-        onStrings((text, part) =>
-          part === '' ? codePointLength(text) : text === '' ? -1 : lastIndexOf(text, part, codePointLength(text) - 1),
-        ),
-      ),
+      method('string_last_index_of_string', [STRING, STRING], INT, onStrings(lastIndexOfAny)),
       method('string_last_index_of_string_int', [STRING, STRING, INT], INT, searched(lastIndexOf)),
     ),
     fn('lowerAscii', method('string_lower_ascii', [STRING], STRING, onString(lower))),
     fn('upperAscii', method('string_upper_ascii', [STRING], STRING, onString(upper))),
     fn(
       'replace',
-      method('string_replace_string_string', [STRING, STRING, STRING], STRING, (text, old, replacement) =>
-        replaceN(text as string, old as string, replacement as string, -1),
-      ),
-      method(
-        'string_replace_string_string_int',
-        [STRING, STRING, STRING, INT],
-        STRING,
-        (text, old, replacement, limit) =>
-          replaceN(text as string, old as string, replacement as string, Number(limit)),
-      ),
+      method('string_replace_string_string', [STRING, STRING, STRING], STRING, replace),
+      method('string_replace_string_string_int', [STRING, STRING, STRING, INT], STRING, replace),
     ),
     fn(
       'split',
@@ -248,24 +242,16 @@ export const STRINGS_LIBRARY: Library = {
     ),
     fn(
       'substring',
-      method(
-        'string_substring_int',
-        [STRING, INT],
-        STRING,
-        indexed((text, start) => {
-          const length = codePointLength(text);
-          return start < 0 || start > length ? outOfRange(start) : between(text, Number(start), length);
-        }),
-      ),
+      method('string_substring_int', [STRING, INT], STRING, indexed(suffix)),
       method('string_substring_int_int', [STRING, INT, INT], STRING, (text, start, end) =>
-        isIndex(start) && isIndex(end) ? substring(text as string, start, end) : NO_SUCH_OVERLOAD,
+        isInteger(start) && isInteger(end) ? substring(text as string, start, end) : NO_SUCH_OVERLOAD,
       ),
     ),
     fn('trim', method('string_trim', [STRING], STRING, onString(trim))),
     fn(
       'join',
-      method('list_join', [listOf(STRING)], STRING, (list) => join(list, '')),
-      method('list_join_string', [listOf(STRING), STRING], STRING, (list, separator) => join(list, separator)),
+      method('list_join', [listOf(STRING)], STRING, join),
+      method('list_join_string', [listOf(STRING), STRING], STRING, join),
     ),
     fn('strings.quote', overload('strings_quote', [STRING], STRING, onString(quote))),
     fn(

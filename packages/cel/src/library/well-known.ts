@@ -12,10 +12,10 @@ import {
   UINT,
   listOf,
   mapOf,
+  nullable,
   typeOf,
 } from '../types.js';
-import { type Integer, MAX_INT, MIN_INT } from '../values/integer.js';
-import type { Value } from '../values/value.js';
+import { type Integer, isInteger, MAX_INT, MIN_INT } from '../values/integer.js';
 import {
   ArrayList,
   CelError,
@@ -26,6 +26,7 @@ import {
   EntryMap,
   Timestamp,
   Uint,
+  type Value,
   typeName,
 } from '../values/value.js';
 import { chargeWork } from '../work.js';
@@ -53,8 +54,8 @@ const MAX_UINT32 = 4294967295n;
 /** Thrown if a field does not accept a value. */
 class WrongField extends Error {}
 
-const wrong = (message: string, field: string, reason: string): WrongField =>
-  new WrongField(`field type conversion error for ${PREFIX}${message}.${field} value type: ${reason}`);
+const wrong = (field: string, reason: string): WrongField =>
+  new WrongField(`field type conversion error for ${PREFIX}${field} value type: ${reason}`);
 
 function refusal(value: Value, wanted: string): string {
   switch (typeName(value)) {
@@ -78,63 +79,66 @@ function refusal(value: Value, wanted: string): string {
   }
 }
 
-/** Converts the value of a field in a literal, whose static type may be dyn, to the type of the field. */
-type Read = (value: Value, message: string, field: string) => Value;
+/** Converts the value of a field in a literal, whose static type may be dyn, to the type of the field, such as `Duration.seconds`. */
+type Read = (value: Value, field: string) => Value;
 
 const int =
   (wanted: 'int32' | 'int64'): Read =>
-  (value, message, field) => {
-    if (typeof value !== 'number' && typeof value !== 'bigint') throw wrong(message, field, refusal(value, wanted));
-    if (wanted === 'int32' && (value > MAX_INT32 || value < -MAX_INT32 - 1))
-      throw wrong(message, field, 'integer overflow');
+  (value, field) => {
+    if (!isInteger(value)) throw wrong(field, refusal(value, wanted));
+    if (wanted === 'int32' && (value > MAX_INT32 || value < -MAX_INT32 - 1)) throw wrong(field, 'integer overflow');
     return value;
   };
 
 const uint =
   (wanted: 'uint32' | 'uint64'): Read =>
-  (value, message, field) => {
-    if (!(value instanceof Uint)) throw wrong(message, field, refusal(value, wanted));
-    if (wanted === 'uint32' && value.value > MAX_UINT32) throw wrong(message, field, 'unsigned integer overflow');
+  (value, field) => {
+    if (!(value instanceof Uint)) throw wrong(field, refusal(value, wanted));
+    if (wanted === 'uint32' && value.value > MAX_UINT32) throw wrong(field, 'unsigned integer overflow');
     return value;
   };
 
 const double =
   (wanted: 'float32' | 'float64'): Read =>
-  (value, message, field) => {
-    if (!(value instanceof Double)) throw wrong(message, field, refusal(value, wanted));
+  (value, field) => {
+    if (!(value instanceof Double)) throw wrong(field, refusal(value, wanted));
     return wanted === 'float32' ? new Double(Math.fround(value.value)) : value;
   };
 
-const bool: Read = (value, message, field) => {
-  if (typeof value !== 'boolean') throw wrong(message, field, refusal(value, 'bool'));
+const bool: Read = (value, field) => {
+  if (typeof value !== 'boolean') throw wrong(field, refusal(value, 'bool'));
   return value;
 };
-const text: Read = (value, message, field) => {
-  if (typeof value !== 'string') throw wrong(message, field, refusal(value, 'string'));
+const text: Read = (value, field) => {
+  if (typeof value !== 'string') throw wrong(field, refusal(value, 'string'));
   return value;
 };
-const bytes: Read = (value, message, field) => {
-  if (!(value instanceof Uint8Array)) throw wrong(message, field, refusal(value, '[]uint8'));
+const bytes: Read = (value, field) => {
+  if (!(value instanceof Uint8Array)) throw wrong(field, refusal(value, '[]uint8'));
   return value;
 };
 
 function wrapper(name: string, type: Type, zero: Value, read: Read): Message {
   return {
     name,
-    type: new Type(type.kind, type.name, [], true),
+    type: nullable(type),
     fields: { value: type },
     create: (fields) => {
       const value = fields.get('value');
-      return value === undefined ? zero : read(value, name, 'value');
+      return value === undefined ? zero : read(value, `${name}.value`);
     },
   };
 }
 
-const part = (fields: ReadonlyMap<string, Value>, message: string, field: string, wanted: 'int32' | 'int64'): bigint =>
-  BigInt(int(wanted)(fields.get(field) ?? 0, message, field) as Integer);
+/** Returns the total of `seconds` and `nanos` in nanoseconds. */
+function totalNanos(fields: ReadonlyMap<string, Value>, message: 'Timestamp' | 'Duration'): bigint {
+  const seconds = int('int64')(fields.get('seconds') ?? 0, `${message}.seconds`) as Integer;
+  const nanos = int('int32')(fields.get('nanos') ?? 0, `${message}.nanos`) as Integer;
+  return BigInt(seconds) * BILLION + BigInt(nanos);
+}
 
 function createTimestamp(fields: ReadonlyMap<string, Value>): Value {
-  const total = part(fields, 'Timestamp', 'seconds', 'int64') * BILLION + part(fields, 'Timestamp', 'nanos', 'int32');
+  const total = totalNanos(fields, 'Timestamp');
   const nanos = ((total % BILLION) + BILLION) % BILLION;
   // Only a literal may have any year. Go counts the seconds from the year 1 in 64 bits, so they wrap around.
   const seconds = BigInt.asIntN(64, (total - nanos) / BILLION + YEAR_1) - YEAR_1;
@@ -143,7 +147,7 @@ function createTimestamp(fields: ReadonlyMap<string, Value>): Value {
 
 /** Creates a Duration. Values out of range are clamped to the shortest or longest duration. */
 function createDuration(fields: ReadonlyMap<string, Value>): Value {
-  const total = part(fields, 'Duration', 'seconds', 'int64') * BILLION + part(fields, 'Duration', 'nanos', 'int32');
+  const total = totalNanos(fields, 'Duration');
   return new Duration(total > MAX_INT ? MAX_INT : total < MIN_INT ? MIN_INT : total);
 }
 

@@ -40,12 +40,14 @@ export interface Token {
   readonly offset: number;
 }
 
-const KEYWORDS = new Map<string, TokenKind>([
-  ['in', 'in'],
-  ['true', 'true'],
-  ['false', 'false'],
-  ['null', 'null'],
-]);
+/** The start of a string: the position of its opening quote, and what the prefix says. */
+interface Quote {
+  readonly at: number;
+  readonly raw: boolean;
+  readonly kind: 'STRING' | 'BYTES';
+}
+
+const KEYWORDS = new Map<string, TokenKind>((['in', 'true', 'false', 'null'] as const).map((kind) => [kind, kind]));
 
 const SINGLE = new Map<string, TokenKind>(
   (['[', ']', '{', '}', '(', ')', '.', ',', '-', '?', ':', '+', '*', '/', '%'] as const).map((kind) => [kind, kind]),
@@ -100,7 +102,7 @@ export class Lexer {
       this.at = end < 0 ? this.source.length : end;
     } else if (isDigit(c) || (c === 46 && isDigit(second))) this.number();
     else if (isLetter(c) || c === 95) this.word();
-    else if (c === 34 || c === 39) this.string(this.at, false, 'STRING');
+    else if (c === 34 || c === 39) this.string({ at: this.at, raw: false, kind: 'STRING' });
     else if (c === 96) this.escapedIdentifier();
     else this.operator(c, second);
   }
@@ -171,7 +173,7 @@ export class Lexer {
   private word(): void {
     const quote = this.quoteAfterPrefix();
     if (quote !== undefined) {
-      this.string(quote.at, quote.raw, quote.bytes ? 'BYTES' : 'STRING');
+      this.string(quote);
       return;
     }
     let end = this.at + 1;
@@ -180,17 +182,17 @@ export class Lexer {
   }
 
   /** Detects a string with a prefix: r, b or br, in either case. */
-  private quoteAfterPrefix(): { at: number; raw: boolean; bytes: boolean } | undefined {
+  private quoteAfterPrefix(): Quote | undefined {
     let at = this.at;
     const bytes = this.source[at] === 'b' || this.source[at] === 'B';
     if (bytes) at++;
     const raw = this.source[at] === 'r' || this.source[at] === 'R';
     if (raw) at++;
     const quote = this.source[at];
-    return quote === '"' || quote === "'" ? { at, raw, bytes } : undefined;
+    return quote === '"' || quote === "'" ? { at, raw, kind: bytes ? 'BYTES' : 'STRING' } : undefined;
   }
 
-  private string(at: number, raw: boolean, kind: TokenKind): void {
+  private string({ at, raw, kind }: Quote): void {
     const quote = this.source[at] ?? '"';
     const triple = quote.repeat(3);
     if (this.source.startsWith(triple, at)) {

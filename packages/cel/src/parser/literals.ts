@@ -1,11 +1,9 @@
 import type { Token } from './lexer.js';
 import type { Expr } from '../ast.js';
-import { integer } from '../values/integer.js';
+import { integer, MAX_UINT } from '../values/integer.js';
 import { Double, Uint } from '../values/value.js';
 import type { TokenStream } from './token-stream.js';
 import type { TreeBuilder } from './tree-builder.js';
-
-const MAX_UINT = 0xffffffffffffffffn;
 
 /** Parses a number (with its sign), string, bytes, true, false or null. */
 export function scalar(tokens: TokenStream, tree: TreeBuilder): Expr {
@@ -77,15 +75,15 @@ function content(token: string): { text: string; raw: boolean } {
 }
 
 /** Reads one escape sequence. `at` is the position of the character after the backslash. */
-function escape(text: string, at: number, bytes: boolean): { code: number; length: number } {
+function escape(text: string, at: number, kind: 'string' | 'bytes'): { code: number; length: number } {
   const c = text[at] ?? '';
   const simple = SIMPLE[c];
   if (simple !== undefined) return { code: simple, length: 1 };
   const digits = HEX_DIGITS[c];
   if (digits !== undefined) {
-    if (bytes && digits > 2) throw new LiteralError('unable to unescape string');
+    if (kind === 'bytes' && digits > 2) throw new LiteralError('unable to unescape string');
     const code = Number.parseInt(text.slice(at + 1, at + 1 + digits), 16);
-    if (!bytes && !validRune(code)) throw new LiteralError('invalid unicode code point');
+    if (kind === 'string' && !validRune(code)) throw new LiteralError('invalid unicode code point');
     return { code, length: digits + 1 };
   }
   if (c >= '0' && c <= '3') return { code: Number.parseInt(text.slice(at, at + 3), 8), length: 3 };
@@ -100,7 +98,7 @@ function unquoteString(token: string): string {
   for (let at = 0; at < text.length;) {
     const next = text.indexOf('\\', at);
     if (next < 0) return result + text.slice(at);
-    const { code, length } = escape(text, next + 1, false);
+    const { code, length } = escape(text, next + 1, 'string');
     result += text.slice(at, next) + String.fromCodePoint(code);
     at = next + 1 + length;
   }
@@ -118,7 +116,7 @@ function unquoteBytes(token: string): Uint8Array {
       parts.push(Buffer.from(text.slice(at)));
       break;
     }
-    const { code, length } = escape(text, next + 1, true);
+    const { code, length } = escape(text, next + 1, 'bytes');
     parts.push(Buffer.from(text.slice(at, next)), Uint8Array.of(code));
     at = next + 1 + length;
   }

@@ -38,12 +38,21 @@ const call = (offset: number, name: string, ...args: Expr[]): Call => ({
 });
 const member = (offset: number, name: string, target: Expr): Call => ({ kind: 'call', offset, name, target, args: [] });
 
-interface Loop {
-  init: Expr;
-  condition: Expr;
-  step: Expr;
-  result: Expr;
-}
+/** Binds a name to a value in `result`: a loop over an empty range, with the value as the accumulator. */
+export const binding = (offset: number, name: string, value: Expr, result: Expr): Comprehension => ({
+  kind: 'comprehension',
+  offset,
+  range: list(offset),
+  iterVar: '#unused',
+  iterVar2: undefined,
+  accuVar: name,
+  accuInit: value,
+  condition: literal(offset, false),
+  step: ident(offset, name),
+  result,
+});
+
+type Loop = Pick<Comprehension, 'accuInit' | 'condition' | 'step' | 'result'>;
 
 function fold(offset: number, range: Expr, vars: readonly string[], loop: Loop): Comprehension {
   return {
@@ -53,10 +62,7 @@ function fold(offset: number, range: Expr, vars: readonly string[], loop: Loop):
     iterVar: vars[0] ?? '',
     iterVar2: vars[1],
     accuVar: ACCUMULATOR,
-    accuInit: loop.init,
-    condition: loop.condition,
-    step: loop.step,
-    result: loop.result,
+    ...loop,
   };
 }
 
@@ -81,19 +87,19 @@ const SIMPLE_NAME = 'argument must be a simple name';
 type Body = (offset: number, predicate: Expr) => Loop;
 
 const all: Body = (at, predicate) => ({
-  init: literal(at, true),
+  accuInit: literal(at, true),
   condition: call(at, '@not_strictly_false', accu(at)),
   step: call(at, '_&&_', accu(at), predicate),
   result: accu(at),
 });
 const exists: Body = (at, predicate) => ({
-  init: literal(at, false),
+  accuInit: literal(at, false),
   condition: call(at, '@not_strictly_false', call(at, '!_', accu(at))),
   step: call(at, '_||_', accu(at), predicate),
   result: accu(at),
 });
 const existsOne: Body = (at, predicate) => ({
-  init: literal(at, 0),
+  accuInit: literal(at, 0),
   condition: literal(at, true),
   step: call(at, '_?_:_', predicate, call(at, '_+_', accu(at), literal(at, 1)), accu(at)),
   result: call(at, '_==_', accu(at), literal(at, 1)),
@@ -101,9 +107,9 @@ const existsOne: Body = (at, predicate) => ({
 
 function quantifier(variables: number, body: Body): Macro {
   return (offset, target, args) => {
-    const [range, predicate] = [target, args[variables]];
-    if (range === undefined || predicate === undefined) return undefined;
-    return fold(offset, range, loopVariables(args, variables, SIMPLE_NAME), body(offset, predicate));
+    const predicate = args[variables];
+    if (target === undefined || predicate === undefined) return undefined;
+    return fold(offset, target, loopVariables(args, variables, SIMPLE_NAME), body(offset, predicate));
   };
 }
 
@@ -121,7 +127,7 @@ function gather(
     const filter = args.length === variables + 2 ? args[variables] : undefined;
     const added = add(offset, item, names[0] ?? '');
     return fold(offset, target, names, {
-      init: init(offset),
+      accuInit: init(offset),
       condition: literal(offset, true),
       step: filter === undefined ? added : call(offset, '_?_:_', filter, added, accu(offset)),
       result: accu(offset),
@@ -137,7 +143,7 @@ const filter: Macro = (offset, target, args) => {
   const [name, predicate] = args;
   if (target === undefined || name === undefined || predicate === undefined) return undefined;
   return fold(offset, target, loopVariables(args, 1, NO_IDENTIFIER), {
-    init: list(offset),
+    accuInit: list(offset),
     condition: literal(offset, true),
     step: call(offset, '_?_:_', predicate, append(offset, name), accu(offset)),
     result: accu(offset),
@@ -161,7 +167,8 @@ function isTooLarge(target: Expr): boolean {
   return nodes > MAX_COPIED_NODES;
 }
 
-function optionalMap(name: string, wrap: boolean): Macro {
+/** `optMap`, whose body is a plain value, and `optFlatMap`, whose body is an optional. */
+function optionalMap(name: 'optMap' | 'optFlatMap'): Macro {
   return (offset, target, args) => {
     const [variable, body] = args;
     if (target === undefined || variable === undefined || body === undefined) return undefined;
@@ -169,23 +176,12 @@ function optionalMap(name: string, wrap: boolean): Macro {
       throw new MacroError(variable.offset, `${name}() variable name must be a simple identifier`);
     }
     if (isTooLarge(target)) throw new MacroError(offset, `${name}() target is too large`);
-    const bind: Comprehension = {
-      kind: 'comprehension',
-      offset,
-      range: list(offset),
-      iterVar: '#unused',
-      iterVar2: undefined,
-      accuVar: variable.name,
-      accuInit: member(offset, 'value', copyExpr(target)),
-      condition: literal(offset, false),
-      step: ident(offset, variable.name),
-      result: body,
-    };
+    const bind = binding(offset, variable.name, member(offset, 'value', copyExpr(target)), body);
     return call(
       offset,
       '_?_:_',
       member(offset, 'hasValue', target),
-      wrap ? call(offset, 'optional.of', bind) : bind,
+      name === 'optMap' ? call(offset, 'optional.of', bind) : bind,
       call(offset, 'optional.none'),
     );
   };
@@ -202,8 +198,8 @@ export const STANDARD_MACROS: Macros = new Map<string, Macro>([
 ]);
 
 export const OPTIONAL_MACROS: Macros = new Map<string, Macro>([
-  ['optMap:2:true', optionalMap('optMap', true)],
-  ['optFlatMap:2:true', optionalMap('optFlatMap', false)],
+  ['optMap:2:true', optionalMap('optMap')],
+  ['optFlatMap:2:true', optionalMap('optFlatMap')],
 ]);
 
 const insertKey = (at: number, item: Expr, key: string): Expr =>

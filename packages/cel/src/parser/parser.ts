@@ -94,7 +94,7 @@ export class Parser {
     this.nested('expr');
     const condition = this.disjunction();
     let result = condition;
-    if (this.tokens.token.kind === '?') {
+    if (this.tokens.is('?')) {
       const { offset } = this.tokens.advance();
       const yes = this.tokens.before(':', () => this.disjunction());
       if (this.tokens.match(':', COLON) === undefined) {
@@ -115,10 +115,10 @@ export class Parser {
   /** Parses a chain of `&&` or `||` into a balanced tree, so that long chains do not nest deeply. */
   private logical(kind: TokenKind, name: string, operand: () => Expr): Expr {
     const first = operand();
-    if (this.tokens.token.kind !== kind) return first;
+    if (!this.tokens.is(kind)) return first;
     const terms = [first];
     const offsets: number[] = [];
-    while (this.tokens.token.kind === kind) {
+    while (this.tokens.is(kind)) {
       offsets.push(this.tokens.advance().offset);
       terms.push(operand());
     }
@@ -141,9 +141,7 @@ export class Parser {
 
   private binary(rule: 'relation' | 'calc', operators: ReadonlyMap<TokenKind, string>, operand: () => Expr): Expr {
     // The grammar has one rule for sums and products: a sum counts as nesting when it is entered, a product only at each of its operators.
-    if (operators !== PRODUCTS) {
-      this.nested(rule);
-    }
+    if (operators !== PRODUCTS) this.nested(rule);
     let left = operand();
     for (;;) {
       const name = operators.get(this.tokens.token.kind);
@@ -222,7 +220,7 @@ export class Parser {
       return { kind: 'invalid', offset: this.tokens.token.offset };
     }
     const { offset } = this.tokens.advance();
-    const optional = this.tokens.token.kind === '?';
+    const optional = this.tokens.is('?');
     if (optional) this.tokens.advance();
     const name = this.tokens.token;
     if (name.kind !== 'IDENTIFIER' && name.kind !== 'ESC_IDENTIFIER') {
@@ -237,7 +235,7 @@ export class Parser {
       const call: Expr = { kind: 'call', offset, name: '_?._', target: undefined, args: [operand, literal] };
       return this.tree.grow(call, [operand], 1);
     }
-    if (this.tokens.token.kind === '(' && name.kind === 'IDENTIFIER') {
+    if (this.tokens.is('(') && name.kind === 'IDENTIFIER') {
       const open = this.tokens.token.offset;
       return this.tree.call(open, field, this.callArguments(), operand);
     }
@@ -266,7 +264,7 @@ export class Parser {
       if (!this.tokens.operandAhead(CALL_START)) return [];
       if (this.tokens.is(')')) return [];
       const args = [this.expr()];
-      while (this.tokens.token.kind === ',') {
+      while (this.tokens.is(',')) {
         this.tokens.advance();
         args.push(this.expr());
       }
@@ -296,7 +294,7 @@ export class Parser {
   /** Parses an identifier, a function call, or a message literal. */
   private name(): Expr {
     let prefix = '';
-    if (this.tokens.token.kind === '.') {
+    if (this.tokens.is('.')) {
       const next = this.tokens.peek();
       if (next !== 'IDENTIFIER') {
         if (next === '?') this.tokens.noViableNext();
@@ -310,16 +308,16 @@ export class Parser {
     if (struct !== undefined) return this.struct(prefix + struct);
     const token = this.tokens.advance();
     if (RESERVED.has(token.text)) {
-      if (this.tokens.token.kind === '(') this.callArguments();
+      if (this.tokens.is('(')) this.callArguments();
       return this.tree.error(token.offset - prefix.length, `reserved identifier: ${token.text}`);
     }
-    if (this.tokens.token.kind !== '(') return { kind: 'ident', offset: token.offset, name: prefix + token.text };
+    if (!this.tokens.is('(')) return { kind: 'ident', offset: token.offset, name: prefix + token.text };
     const { offset } = this.tokens.token;
     return this.tree.call(offset, prefix + token.text, this.callArguments());
   }
 
   private optionalMark(): boolean {
-    if (this.tokens.token.kind !== '?') return false;
+    if (!this.tokens.is('?')) return false;
     const { offset } = this.tokens.advance();
     if (!this.options.optionalSyntax) this.issues.push({ offset, message: "unsupported syntax '?'" });
     return true;

@@ -33,8 +33,6 @@ const RESERVED = new Set([
 const ESCAPES: Record<string, string> = { __: '__underscores__', '.': '__dot__', '-': '__dash__', '/': '__slash__' };
 const UNESCAPES: Record<string, string> = { underscores: '__', dot: '.', dash: '-', slash: '/' };
 
-const isReserved = (name: string): boolean => RESERVED.has(name);
-
 /** Escapes a property name as an identifier. Returns undefined if that is not possible. */
 export function escapeIdentifier(name: string): string | undefined {
   if (!/^[A-Za-z_./-][A-Za-z0-9_./-]*$/.test(name)) return undefined;
@@ -65,39 +63,31 @@ const MAX_STRING = MAX_REQUEST_BYTES - 2;
 /** A structural schema (the OpenAPI v3 schema of a CRD's version), as plain JSON. */
 export type Schema = JsonMap;
 
-export interface DeclField {
-  readonly type: DeclType;
-}
-
 /** The declared type of a schema node: the type that expressions see, and how large its values can be. */
 export class DeclType {
-  /** The upper bound of `size()`. */
-  maxElements = 0;
   /** The prefix of the names of the object types within this type. */
   path = '';
   /** The fields of an object type, by identifier. */
-  fields: ReadonlyMap<string, DeclField> | undefined;
+  fields: ReadonlyMap<string, DeclType> | undefined;
   key: DeclType | undefined;
   elem: DeclType | undefined;
 
   constructor(
     readonly type: Type,
     /** The minimum number of bytes that a value takes in JSON. */
-    public minSize: number,
+    readonly minSize: number,
+    /** The upper bound of `size()`. */
+    readonly maxElements = 0,
   ) {}
 }
 
-const STRING_KEY = sized(new DeclType(STRING, MIN_STRING), 0);
-
-function sized(type: DeclType, max: number): DeclType {
-  type.maxElements = max;
-  return type;
-}
+const STRING_KEY = new DeclType(STRING, MIN_STRING);
 
 const child = (schema: Schema, key: string): Schema | undefined => {
   const value = schema[key];
   return isJsonMap(value) ? value : undefined;
 };
+const isEmbedded = (schema: Schema): boolean => schema['x-kubernetes-embedded-resource'] === true;
 const texts = (value: Json): readonly string[] =>
   Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
 const bound = (value: Json): number | undefined =>
@@ -144,9 +134,7 @@ function listAdapter(schema: Schema, items: Schema): Adapter {
 
 function objectAdapter(schema: Schema): Adapter {
   const wrong = new CelError('invalid data, expected a map for the provided schema with type=object');
-  const embedded = schema['x-kubernetes-embedded-resource'] === true;
-  const full = embedded ? withTypeAndObjectMeta(schema) : schema;
-  const properties = child(full, 'properties');
+  const properties = child(isEmbedded(schema) ? withTypeAndObjectMeta(schema) : schema, 'properties');
   if (properties !== undefined) {
     const byName = new Map<string, Property>();
     const byKey = new Map<string, Property>();
@@ -236,34 +224,37 @@ export class SchemaTypes {
   constructor(
     /** The prefix of the type names in error messages; the path of the type follows it. */
     readonly prefix: string,
-    /** Allows `self.namespace` in place of `self.__namespace__`. */
-    private readonly reservedNames = true,
   ) {}
 
   struct(name: string): StructDecl | undefined {
     return this.structs.get(name);
   }
 
-  /** Declares the type of a schema's values. Returns undefined for nodes without a type, which expressions cannot access. */
-  declare(schema: Schema, isRoot: boolean, path = this.prefix): DeclType | undefined {
-    const declared = this.make(schema, isRoot, path);
+  /**
+   * Declares the type of a schema's values, which are whole resources or parts of one. Returns undefined for nodes without a type, which
+   * expressions cannot access.
+   */
+  declare(schema: Schema, role: 'resource' | 'part', path = this.prefix): DeclType | undefined {
+    const declared = this.make(
+      role === 'resource' || isEmbedded(schema) ? withTypeAndObjectMeta(schema) : schema,
+      path,
+    );
     if (declared !== undefined) declared.path = path;
     return declared;
   }
 
-  private make(schema: Schema, isRoot: boolean, path: string): DeclType | undefined {
+  private make(schema: Schema, path: string): DeclType | undefined {
     if (schema['x-kubernetes-int-or-string'] === true) {
       const max = bound(schema['maxLength']);
-      return sized(new DeclType(DYN, 1), max === undefined ? MAX_STRING : max * 4);
+      return new DeclType(DYN, 1, max === undefined ? MAX_STRING : max * 4);
     }
-    const full = isRoot ? withTypeAndObjectMeta(schema) : schema;
-    switch (full['type']) {
+    switch (schema['type']) {
       case 'array':
-        return this.list(full, path);
+        return this.list(schema, path);
       case 'object':
-        return this.object(full, path);
+        return this.object(schema, path);
       case 'string':
-        return declareString(full);
+        return declareString(schema);
       case 'boolean':
         return new DeclType(BOOL, 4);
       case 'number':
@@ -278,35 +269,36 @@ export class SchemaTypes {
   private list(schema: Schema, path: string): DeclType | undefined {
     const items = child(schema, 'items');
     if (items === undefined) return undefined;
-    const elem = this.declare(items, items['x-kubernetes-embedded-resource'] === true, `${path}.@idx`);
+    const elem = this.declare(items, 'part', `${path}.@idx`);
     if (elem === undefined) return undefined;
-    const list = new DeclType(listOf(elem.type), 2);
+    const maxItems = bound(schema['maxItems']) ?? Math.floor(MAX_STRING / (elem.minSize + 1));
+    const list = new DeclType(listOf(elem.type), 2, maxItems);
     list.elem = elem;
-    return sized(list, bound(schema['maxItems']) ?? Math.floor(MAX_STRING / (elem.minSize + 1)));
+    return list;
   }
 
   private object(schema: Schema, path: string): DeclType | undefined {
     const values = child(schema, 'additionalProperties');
-    if (values === undefined) return this.struct_(schema, path);
-    const elem = this.declare(values, values['x-kubernetes-embedded-resource'] === true, `${path}.@elem`);
+    if (values === undefined) return this.structType(schema, path);
+    const elem = this.declare(values, 'part', `${path}.@elem`);
     if (elem === undefined) return undefined;
-    const map = new DeclType(mapOf(STRING, elem.type), 2);
+    const maxProperties = bound(schema['maxProperties']) ?? Math.floor(MAX_STRING / (elem.minSize + 6));
+    const map = new DeclType(mapOf(STRING, elem.type), 2, maxProperties);
     map.key = STRING_KEY;
     map.elem = elem;
-    return sized(map, bound(schema['maxProperties']) ?? Math.floor(MAX_STRING / (elem.minSize + 6)));
+    return map;
   }
 
-  private struct_(schema: Schema, path: string): DeclType {
+  private structType(schema: Schema, path: string): DeclType {
     const required = new Set(texts(schema['required']));
-    const fields = new Map<string, DeclField>();
+    const fields = new Map<string, DeclType>();
     let minSize = 2;
     for (const [name, property] of Object.entries(child(schema, 'properties') ?? {})) {
       if (!isJsonMap(property)) continue;
       const identifier = escapeIdentifier(name);
-      const embedded = property['x-kubernetes-embedded-resource'] === true;
-      const type = this.declare(property, embedded, `${path}.${identifier ?? name}`);
+      const type = this.declare(property, 'part', `${path}.${identifier ?? name}`);
       if (type === undefined) continue;
-      if (identifier !== undefined) fields.set(identifier, { type });
+      if (identifier !== undefined) fields.set(identifier, type);
       if (required.has(name) && property['default'] === undefined)
         minSize += Buffer.byteLength(name) + type.minSize + 4;
     }
@@ -314,9 +306,8 @@ export class SchemaTypes {
     declared.fields = fields;
     this.structs.set(path, {
       type: declared.type,
-      field: (name) =>
-        (fields.get(name) ?? (this.reservedNames && isReserved(name) ? fields.get(`__${name}__`) : undefined))?.type
-          .type,
+      // `self.namespace` is allowed in place of `self.__namespace__`.
+      field: (name) => (fields.get(name) ?? (RESERVED.has(name) ? fields.get(`__${name}__`) : undefined))?.type,
     });
     return declared;
   }
@@ -326,18 +317,20 @@ function declareString(schema: Schema): DeclType {
   const max = bound(schema['maxLength']);
   switch (schema['format']) {
     case 'byte':
-      return sized(new DeclType(BYTES, MIN_STRING), max ?? MAX_STRING);
+      return new DeclType(BYTES, MIN_STRING, max ?? MAX_STRING);
     case 'duration':
-      return sized(new DeclType(DURATION, 3), 32);
+      return new DeclType(DURATION, 3, 32);
     case 'date':
-      return sized(new DeclType(TIMESTAMP, 12), 12);
+      return new DeclType(TIMESTAMP, 12, 12);
     case 'date-time':
-      return sized(new DeclType(TIMESTAMP, 21), 32);
+      return new DeclType(TIMESTAMP, 21, 32);
     default:
+      return new DeclType(STRING, MIN_STRING, max === undefined ? longestOf(schema['enum']) : max * 4);
   }
-  const type = new DeclType(STRING, MIN_STRING);
-  if (max !== undefined) return sized(type, max * 4);
-  const values = texts(schema['enum']);
-  if (!Array.isArray(schema['enum']) || schema['enum'].length === 0) return sized(type, MAX_STRING);
-  return sized(type, Math.max(0, ...values.map((value) => Buffer.byteLength(value))));
+}
+
+/** Returns the maximum length of a string with these values, in bytes; that of any string if there are none. */
+function longestOf(values: Json): number {
+  if (!Array.isArray(values) || values.length === 0) return MAX_STRING;
+  return Math.max(0, ...texts(values).map((value) => Buffer.byteLength(value)));
 }

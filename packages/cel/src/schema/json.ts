@@ -1,7 +1,17 @@
 import { equal } from '../evaluator/operators.js';
 import { keysOf, chargeWork } from '../work.js';
-import type { FieldSite, Value } from '../values/value.js';
-import { CelError, CelList, CelMap, Double, Opaque, mapKey, Duration, Timestamp } from '../values/value.js';
+import {
+  CelError,
+  CelList,
+  CelMap,
+  Double,
+  Duration,
+  type FieldSite,
+  Opaque,
+  Timestamp,
+  type Value,
+  mapKey,
+} from '../values/value.js';
 import { MAX_INT, integer } from '../values/integer.js';
 import { parseDate, parseDuration, parseTimestamp } from '../values/time.js';
 import { illegalBase64At } from '../formats/base64.js';

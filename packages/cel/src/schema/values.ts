@@ -1,9 +1,16 @@
 import { noSuchKey } from '../evaluator/access.js';
 import { equal } from '../evaluator/operators.js';
 import { InternalError, keysOf, chargeWork } from '../work.js';
-import type { Value, CelError } from '../values/value.js';
-import type { FieldSite } from '../values/value.js';
-import { ArrayList, CelList, CelMap, Double, NO_SUCH_OVERLOAD } from '../values/value.js';
+import {
+  ArrayList,
+  type CelError,
+  CelList,
+  CelMap,
+  Double,
+  type FieldSite,
+  NO_SUCH_OVERLOAD,
+  type Value,
+} from '../values/value.js';
 import { type Adapter, equalJson, isJsonMap, type Json, type JsonMap } from './json.js';
 
 export interface Property {

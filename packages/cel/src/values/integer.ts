@@ -1,6 +1,8 @@
 /** A 64-bit signed integer: a number if that is exact, otherwise a bigint. Every value has exactly one representation. */
 export type Integer = number | bigint;
 
+export const isInteger = (value: unknown): value is Integer => typeof value === 'number' || typeof value === 'bigint';
+
 export const MIN_INT = -0x8000000000000000n;
 export const MAX_INT = 0x7fffffffffffffffn;
 export const MAX_UINT = 0xffffffffffffffffn;
@@ -13,10 +15,10 @@ export function integer(value: bigint): Integer | undefined {
   return value < MIN_INT || value > MAX_INT ? undefined : value;
 }
 
-/** An operation whose result is outside the range in which numbers are exact. */
-type Exact = (a: bigint, b: bigint) => bigint;
-
-const exact = (a: Integer, b: Integer, op: Exact): Integer | undefined => integer(op(BigInt(a), BigInt(b)));
+/** Computes a result outside of the range in which numbers are exact. */
+function exact(a: Integer, b: Integer, operation: (a: bigint, b: bigint) => bigint): Integer | undefined {
+  return integer(operation(BigInt(a), BigInt(b)));
+}
 
 /** Adds two integers. Returns undefined on overflow, as do the other operations. */
 export function add(a: Integer, b: Integer): Integer | undefined {

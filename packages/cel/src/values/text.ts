@@ -55,10 +55,6 @@ export function compareText(a: string, b: string): number {
   return a.length < b.length ? -1 : 1;
 }
 
-export function compareBytes(a: Uint8Array, b: Uint8Array): number {
-  return Buffer.compare(a, b);
-}
-
 /** Quotes a string like Go's %q. */
 export function quoted(text: string): string {
   if (PLAIN.test(text)) return `"${text}"`;

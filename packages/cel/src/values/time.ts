@@ -42,14 +42,7 @@ const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})T(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d+))
 export function parseTimestamp(text: string): Timestamp | CelError | undefined {
   const match = RFC3339.exec(text);
   if (match === null) return undefined;
-  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number);
   if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return undefined;
   if (hour > 23 || minute > 59 || second > 59) return undefined;
   const offset = zoneOffset(match[8] ?? 'Z');
@@ -58,11 +51,13 @@ export function parseTimestamp(text: string): Timestamp | CelError | undefined {
   return timestamp(epoch(year, month, day, hour, minute, second) - offset, nanos);
 }
 
+export const isTimestamp = (text: string): boolean => parseTimestamp(text) instanceof Timestamp;
+
 /** Parses a date of the form YYYY-MM-DD. */
 export function parseDate(text: string): Timestamp | undefined {
   const match = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text);
   if (match === null) return undefined;
-  const [year, month, day] = match.slice(1).map(Number) as [number, number, number];
+  const [year = 0, month = 0, day = 0] = match.slice(1).map(Number);
   if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return undefined;
   return new Timestamp(epoch(year, month, day, 0, 0, 0), 0);
 }

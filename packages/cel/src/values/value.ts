@@ -202,12 +202,6 @@ export class EntryMap extends CelMap {
   keys(): readonly Value[] {
     return Array.from(this.entries.values(), (entry) => entry.key);
   }
-
-  copy(): EntryMap {
-    const copy = new EntryMap();
-    for (const [slot, entry] of this.entries) copy.entries.set(slot, entry);
-    return copy;
-  }
 }
 
 /** The name of the runtime type of a value. */

@@ -94,6 +94,8 @@ export function writeUint32(out: Buffer, at: number, value: number): number {
 
 export const protocolError = (message: string): ConnectionError =>
   new ConnectionError(ErrorCode.protocolError, message);
+export const flowControlError = (message: string): ConnectionError =>
+  new ConnectionError(ErrorCode.flowControlError, message);
 export const frameSizeError = (frame: string): ConnectionError =>
   new ConnectionError(ErrorCode.frameSizeError, `a ${frame} frame has an invalid size`);
 

@@ -8,6 +8,8 @@ export interface RequestHead {
   readonly headers: IncomingHttpHeaders;
   /** Names and values in turn, as received, without the pseudo-headers. */
   readonly rawHeaders: string[];
+  /** The announced length of the body, or -1 if there is none. */
+  readonly contentLength: number;
 }
 
 /** Connection-specific fields of HTTP/1.1, which are not allowed here (RFC 9113, section 8.2.2). */
@@ -78,13 +80,16 @@ export function requestHead(fields: readonly HeaderField[]): RequestHead | undef
   const { ':method': method, ':scheme': scheme, ':path': path, ':authority': authority } = pseudo;
   if (method === undefined || method === '') return undefined;
   if (authority !== undefined) headers.host = authority;
+  const announced = headers['content-length'];
+  if (announced !== undefined && !/^\d{1,15}$/.test(announced)) return undefined;
+  const contentLength = announced === undefined ? -1 : Number(announced);
   if (method === 'CONNECT') {
     // CONNECT has an authority and nothing else (section 8.5).
     if (scheme !== undefined || path !== undefined || authority === undefined) return undefined;
-    return { method, path: authority, headers, rawHeaders };
+    return { method, path: authority, headers, rawHeaders, contentLength };
   }
   if (scheme === undefined || path === undefined || path === '') return undefined;
-  return { method, path: escaped(path), headers, rawHeaders };
+  return { method, path: escaped(path), headers, rawHeaders, contentLength };
 }
 
 const ABOVE_ASCII = /[\x80-\xff]/g;
@@ -92,10 +97,3 @@ const ABOVE_ASCII = /[\x80-\xff]/g;
 /** Percent-encodes the bytes above ASCII, as the client should have done: the code that reads the path decodes the escapes as UTF-8. */
 const escaped = (path: string): string =>
   path.replace(ABOVE_ASCII, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`);
-
-/** Returns the announced length of the body, -1 if there is none, or undefined if it is malformed. */
-export function contentLength({ headers }: RequestHead): number | undefined {
-  const text = headers['content-length'];
-  if (text === undefined) return -1;
-  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
-}

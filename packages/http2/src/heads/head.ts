@@ -1,6 +1,7 @@
 import { maxFieldBytes, statusRoom, writeField, writeStatus } from '../hpack/encoder.js';
 
-export type FieldValues = ReadonlyMap<string, string | number | readonly string[]>;
+export type FieldValue = string | number | readonly string[];
+export type FieldValues = ReadonlyMap<string, FieldValue>;
 
 let scratch = Buffer.allocUnsafeSlow(8192);
 let dateSecond = 0;

@@ -6,8 +6,7 @@ import {
   type JsonValue,
   stringAt,
 } from '../../../apimachinery/json/json.js';
-import { compileSchema } from '../../../schema/compile.js';
-import type { CompiledSchema } from '../../../schema/interfaces.js';
+import { CompiledSchema } from '../../../schema/compile.js';
 import { type Notes, Refusal } from '../conversion.js';
 import type { CustomType, DefinedVersion } from './definitions.js';
 
@@ -17,7 +16,7 @@ function schemaOf(version: DefinedVersion | undefined): CompiledSchema | undefin
   const schema = version?.schema;
   if (schema === undefined) return undefined;
   let known = compiled.get(schema);
-  if (known === undefined) compiled.set(schema, (known = compileSchema(schema)));
+  if (known === undefined) compiled.set(schema, (known = new CompiledSchema(schema)));
   return known;
 }
 

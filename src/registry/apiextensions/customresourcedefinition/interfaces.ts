@@ -1,4 +1,4 @@
-import type { KnownExpressions } from '../../../schema/cel/index.js';
+import type { KnownExpressions } from '../../../schema/cel/definition.js';
 
 /** The maximum number of selectable fields in a version. */
 export const MAX_SELECTABLE_FIELDS = 8;

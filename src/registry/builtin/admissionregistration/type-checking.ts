@@ -70,7 +70,7 @@ function checkExpression(expression: string, checked: readonly CheckedType[]): s
 /** Returns an environment in which `object`, `oldObject` and `params` have the types of their schemas. */
 function environmentFor(spec: JsonObject, kind: GroupVersionKind, schema: JsonObject, known: KnownTypes): Environment {
   const objects = new SchemaTypes(kind.kind);
-  const object = objects.declare(schema, true)?.type ?? types.DYN;
+  const object = objects.declare(schema, 'resource')?.type ?? types.DYN;
   const variables: VariableDecl[] = [
     { name: 'object', type: object },
     { name: 'oldObject', type: object },
@@ -82,7 +82,7 @@ function environmentFor(spec: JsonObject, kind: GroupVersionKind, schema: JsonOb
   const paramKind = objectAt(spec, 'paramKind');
   if (paramKind !== undefined) {
     const paramSchema = known.schemaOf(kindOfParams(paramKind));
-    const declared = paramSchema === undefined ? undefined : params.declare(paramSchema, true);
+    const declared = paramSchema === undefined ? undefined : params.declare(paramSchema, 'resource');
     variables.push({ name: 'params', type: declared?.type ?? types.DYN });
   }
   const base = kubernetesEnvironment('stored').extend(

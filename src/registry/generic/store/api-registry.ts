@@ -1,4 +1,4 @@
-import type { FieldManager } from '../../../managedfields/interfaces.js';
+import type { FieldManager } from '../../../managedfields/field-manager.js';
 import type { GroupResource, GroupVersionKind, GroupVersionResource } from '../../../apimachinery/meta/meta.js';
 import { compareVersions } from '../../../apimachinery/meta/version-order.js';
 import type { ApiGroup, ApiResourceEntry } from '../../rest/interfaces.js';

@@ -13,9 +13,8 @@ import { applyStrategicMergePatch } from '../../../apimachinery/patch/strategic-
 import { type BuiltinSchema, requireSchema } from '../../../apimachinery/scheme/builtin-schema.js';
 import { checkConvertible, conversionError } from '../../../apimachinery/scheme/convert.js';
 import { convertNumbers } from '../../../apimachinery/scheme/go-numbers.js';
-import { createFieldManager } from '../../../managedfields/field-manager.js';
+import { FieldManager } from '../../../managedfields/field-manager.js';
 import { emptyObjectOf } from '../../../managedfields/empty-objects.js';
-import type { FieldManager } from '../../../managedfields/interfaces.js';
 import type { CachedObject, Representation } from '../../../storage/cacher/interfaces.js';
 import type { BuiltinTypes } from '../../../structured-merge-diff/schema/builtin-types.js';
 import type { Clock } from '../../../util/clock.js';
@@ -159,7 +158,7 @@ function fieldManagers(
 ): (subresource: string, strategy: Strategy) => FieldManager {
   const defaults = type.applyDefaults?.bind(type);
   return (subresource, { resetFields }) =>
-    createFieldManager({
+    new FieldManager({
       kind,
       subresource,
       typeOf: (wanted) => mergeTypeOf(type, wanted, mergeTypes),
@@ -223,7 +222,7 @@ function servedCreation(
     gvk,
     groupVersion,
     decode: builtinDecoder(gvk, subresource.applyDefaults?.bind(subresource)),
-    fieldManager: createFieldManager({
+    fieldManager: new FieldManager({
       kind: gvk,
       subresource: name,
       typeOf: (wanted) => (wanted === groupVersion ? serving.mergeTypes.typeOf(gvk) : undefined),

@@ -1,7 +1,7 @@
 import { formatKey } from '../../evaluator/access.js';
+import { isInteger } from '../../values/integer.js';
 import { plainNumber } from '../../values/time.js';
 import { compareText, quoted } from '../../values/text.js';
-import type { Value } from '../../values/value.js';
 import {
   CelError,
   CelList,
@@ -11,6 +11,7 @@ import {
   Timestamp,
   TypeValue,
   Uint,
+  type Value,
   typeName,
 } from '../../values/value.js';
 import { toText } from '../conversions.js';
@@ -26,9 +27,8 @@ type Formatted = string | CelError;
 /** Formats an argument as a clause of the format string requires. */
 type Clause = (value: Value) => Formatted;
 
-const fail = (message: string): CelError => new CelError(message);
 const integerOf = (value: Value): bigint | undefined => {
-  if (typeof value === 'number' || typeof value === 'bigint') return BigInt(value);
+  if (isInteger(value)) return BigInt(value);
   return value instanceof Uint ? value.value : undefined;
 };
 
@@ -42,7 +42,7 @@ function text(value: Value): Formatted {
   if (value instanceof TypeValue) return value.name;
   const converted = toText(value);
   if (typeof converted === 'string') return converted;
-  return fail(STRING_CLAUSE + typeName(value));
+  return new CelError(STRING_CLAUSE + typeName(value));
 }
 
 /** Units of work per value inside a list or map, and per clause. */
@@ -56,7 +56,7 @@ function nested(value: Value): Formatted {
     return quoted(formatKey(value));
   }
   const plain = text(value);
-  if (typeof plain !== 'string') return fail(`no formatting function for ${typeName(value)}`);
+  if (typeof plain !== 'string') return new CelError(`no formatting function for ${typeName(value)}`);
   if (typeof value === 'string') {
     chargeWork(plain.length >>> 2);
     return quoted(plain);
@@ -82,7 +82,8 @@ function map(value: CelMap): Formatted {
   const parts: [string, string][] = [];
   let length = 0;
   for (const key of value.keys()) {
-    const keyText = key instanceof Double ? fail('no formatting function for map key of type double') : nested(key);
+    const keyText =
+      key instanceof Double ? new CelError('no formatting function for map key of type double') : nested(key);
     const item = nested(value.find(key) ?? null);
     if (typeof keyText !== 'string') return keyText;
     if (typeof item !== 'string') return item;
@@ -96,7 +97,7 @@ function map(value: CelMap): Formatted {
 function decimal(value: Value): Formatted {
   const number = integerOf(value);
   if (number !== undefined) return number.toString();
-  return fail(`decimal clause can only be used on integers, was given ${typeName(value)}`);
+  return new CelError(`decimal clause can only be used on integers, was given ${typeName(value)}`);
 }
 
 /** The double that a floating-point clause prints. The strings NaN, Infinity and -Infinity are accepted too. */
@@ -136,7 +137,7 @@ const fixed =
   (value) => {
     const number = special(value);
     if (number === undefined)
-      return fail(`fixed-point clause can only be used on doubles, was given ${typeName(value)}`);
+      return new CelError(`fixed-point clause can only be used on doubles, was given ${typeName(value)}`);
     const name = infinite(number);
     if (name !== undefined) return name;
     const [whole = '', fraction] = exactFixed(Math.abs(number), precision).split('.');
@@ -152,8 +153,8 @@ const scientific =
   (value) => {
     const number = special(value);
     if (number === undefined)
-      return fail(`scientific clause can only be used on doubles, was given ${typeName(value)}`);
-    return pad(infinite(number) ?? powerOfTen(number), width);
+      return new CelError(`scientific clause can only be used on doubles, was given ${typeName(value)}`);
+    return (infinite(number) ?? powerOfTen(number)).padStart(width);
   };
 
 function powerOfTen(number: number): string {
@@ -164,30 +165,29 @@ function powerOfTen(number: number): string {
   return `${mantissa}×10${exponent < 0 ? '⁻' : ''}${raised}`;
 }
 
-const pad = (text: string, width: number): string => ' '.repeat(Math.max(0, width - text.length)) + text;
-
 function binary(value: Value): Formatted {
   if (typeof value === 'boolean') return value ? '1' : '0';
   const number = integerOf(value);
   if (number !== undefined) return number.toString(2);
-  return fail(`only integers and bools can be formatted as binary, was given ${typeName(value)}`);
+  return new CelError(`only integers and bools can be formatted as binary, was given ${typeName(value)}`);
 }
 
-const hex =
-  (upper: boolean): Clause =>
-  (value) => {
-    const bytes = typeof value === 'string' || value instanceof Uint8Array ? Buffer.from(value as string) : undefined;
-    const plain = bytes?.toString('hex') ?? integerOf(value)?.toString(16);
-    if (plain === undefined) {
-      return fail(`only integers, byte buffers, and strings can be formatted as hex, was given ${typeName(value)}`);
-    }
-    return upper ? plain.toUpperCase() : plain;
-  };
+function hex(value: Value): Formatted {
+  if (typeof value === 'string' || value instanceof Uint8Array) return Buffer.from(value as string).toString('hex');
+  const number = integerOf(value);
+  if (number !== undefined) return number.toString(16);
+  return new CelError(`only integers, byte buffers, and strings can be formatted as hex, was given ${typeName(value)}`);
+}
+
+function upperHex(value: Value): Formatted {
+  const digits = hex(value);
+  return typeof digits === 'string' ? digits.toUpperCase() : digits;
+}
 
 function octal(value: Value): Formatted {
   const number = integerOf(value);
   if (number !== undefined) return number.toString(8);
-  return fail(`octal clause can only be used on integers, was given ${typeName(value)}`);
+  return new CelError(`octal clause can only be used on integers, was given ${typeName(value)}`);
 }
 
 function clauseOf(letter: string, precision: number): Clause | undefined {
@@ -203,9 +203,9 @@ function clauseOf(letter: string, precision: number): Clause | undefined {
     case 'b':
       return binary;
     case 'x':
-      return hex(false);
+      return hex;
     case 'X':
-      return hex(true);
+      return upperHex;
     case 'o':
       return octal;
     default:
@@ -226,13 +226,13 @@ export function formatText(format: string, args: CelList): Value {
       at = next + 2;
       continue;
     }
-    if (used >= args.size) return fail(`index ${used} out of range`);
-    if (next + 1 >= format.length) return fail('unexpected end of string');
+    if (used >= args.size) return new CelError(`index ${used} out of range`);
+    if (next + 1 >= format.length) return new CelError('unexpected end of string');
     chargeWork(PER_ITEM);
     const clause = parseClause(format, next + 1);
-    if ('error' in clause) return fail(`could not parse formatting clause: ${clause.error}`);
+    if ('error' in clause) return new CelError(`could not parse formatting clause: ${clause.error}`);
     const formatted = clause.run(args.get(used++));
-    if (typeof formatted !== 'string') return fail(`error during formatting: ${formatted.message}`);
+    if (typeof formatted !== 'string') return new CelError(`error during formatting: ${formatted.message}`);
     checkTextLength(result.length + formatted.length);
     result += formatted;
     at = clause.end;

@@ -1,8 +1,8 @@
 import { fn, method, overload } from '../../declarations.js';
 import type { Library } from '../library.js';
 import { STRING, listOf, objectType, optionalOf } from '../../types.js';
-import { parseDate, parseTimestamp } from '../../values/time.js';
-import { ArrayList, CelError, NO_SUCH_OVERLOAD, Opaque, Optional, type Value } from '../../values/value.js';
+import { isTimestamp, parseDate } from '../../values/time.js';
+import { ArrayList, type CelError, NO_SUCH_OVERLOAD, Opaque, Optional, type Value } from '../../values/value.js';
 import { onString } from '../helpers.js';
 import { typeConstant } from '../standard.js';
 import { urlProblem } from './urls.js';
@@ -37,18 +37,20 @@ const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
 const NAME = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
 
 // These patterns run in linear time: no input makes them backtrack.
-const isLabel = (text: string): boolean => /^[a-z0-9-]+$/.test(text) && !text.startsWith('-') && !text.endsWith('-');
-const isSubdomain = (text: string): boolean => text.split('.').every(isLabel);
+export const isLabel = (text: string): boolean =>
+  /^[a-z0-9-]+$/.test(text) && !text.startsWith('-') && !text.endsWith('-');
+export const isSubdomain = (text: string): boolean => text.split('.').every(isLabel);
 const isName = (text: string): boolean => /^[A-Za-z0-9_.-]+$/.test(text) && !/^[-_.]|[-_.]$/.test(text);
 
 const tooLong = (length: number): string => `must be no more than ${length} characters`;
+const checkLength = (text: string, max: number): string[] => (Buffer.byteLength(text) > max ? [tooLong(max)] : []);
 
 function explain(message: string, pattern: string, ...examples: string[]): string {
   return `${message} (e.g. ${examples.map((example) => `'${example}'`).join(',  or ')}, regex used for validation is '${pattern}')`;
 }
 
 function dnsLabel(text: string): string[] {
-  const problems = Buffer.byteLength(text) > 63 ? [tooLong(63)] : [];
+  const problems = checkLength(text, 63);
   if (isLabel(text)) return problems;
   if (isSubdomain(text)) return [...problems, 'must not contain dots'];
   const why =
@@ -57,7 +59,7 @@ function dnsLabel(text: string): string[] {
 }
 
 function dnsSubdomain(text: string): string[] {
-  const problems = Buffer.byteLength(text) > 253 ? [tooLong(253)] : [];
+  const problems = checkLength(text, 253);
   if (isSubdomain(text)) return problems;
   const why =
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
@@ -65,7 +67,7 @@ function dnsSubdomain(text: string): string[] {
 }
 
 function dns1035Label(text: string): string[] {
-  const problems = Buffer.byteLength(text) > 63 ? [tooLong(63)] : [];
+  const problems = checkLength(text, 63);
   if (isLabel(text) && /^[a-z]/.test(text)) return problems;
   const why =
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character";
@@ -100,7 +102,7 @@ function qualifiedName(text: string): string[] {
 }
 
 function labelValue(text: string): string[] {
-  const problems = Buffer.byteLength(text) > 63 ? [tooLong(63)] : [];
+  const problems = checkLength(text, 63);
   if (text === '' || isName(text)) return problems;
   const why =
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
@@ -115,11 +117,7 @@ const check =
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/;
 const UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
 
-function isDateTime(text: string): boolean {
-  if (text.length < 4) return false;
-  const at = parseTimestamp(text.toUpperCase());
-  return at !== undefined && !(at instanceof CelError);
-}
+const isDateTime = (text: string): boolean => text.length >= 4 && isTimestamp(text.toUpperCase());
 
 const FORMATS = new Map<string, Format>(
   (
@@ -146,14 +144,14 @@ function named(name: string): Value {
   return format === undefined ? Optional.none : new Optional(format);
 }
 
-function validate(format: Value | undefined, text: Value | undefined): Value {
+function validate(format: Value, text: Value): Value {
   if (!(format instanceof Format) || typeof text !== 'string') return NO_SUCH_OVERLOAD;
   const problems = format.validate(text);
   return problems.length === 0 ? Optional.none : new Optional(new ArrayList(problems));
 }
 
 export const FORMAT_LIBRARY: Library = {
-  types: [typeConstant('kubernetes.NamedFormat', FORMAT)],
+  types: [typeConstant(FORMAT)],
   functions: [
     fn('validate', method('format-validate', [FORMAT, STRING], optionalOf(listOf(STRING)), validate)),
     fn('format.named', overload('format-named', [STRING], optionalOf(FORMAT), onString(named))),

@@ -1,6 +1,6 @@
 import { ipText } from '../../formats/ip-address.js';
 import { quoted } from '../../values/text.js';
-import { fn, method, overload } from '../../declarations.js';
+import { fn, type Implementation, method, overload } from '../../declarations.js';
 import type { Library } from '../library.js';
 import { BOOL, INT, STRING, opaqueType } from '../../types.js';
 import { CelError, NO_SUCH_OVERLOAD, Opaque, type Value } from '../../values/value.js';
@@ -84,6 +84,8 @@ function parse6(text: string): bigint {
   return all.reduce((value, group) => (value << 16n) | group, 0n);
 }
 
+const isSame = (a: Address, b: Address): boolean => a.bits === b.bits && a.value === b.value;
+
 const isMapped = (address: Address): boolean => address.bits === 128 && address.value >> 32n === 0xffffn;
 
 /** Parses an address, or throws an AddressError. The zone is returned separately. */
@@ -123,8 +125,7 @@ class IPValue extends Opaque {
   }
 
   equals(other: Value): boolean | CelError {
-    if (!(other instanceof IPValue)) return NO_SUCH_OVERLOAD;
-    return this.address.bits === other.address.bits && this.address.value === other.address.value;
+    return other instanceof IPValue ? isSame(this.address, other.address) : NO_SUCH_OVERLOAD;
   }
 }
 
@@ -143,11 +144,7 @@ class CIDRValue extends Opaque {
 
   equals(other: Value): boolean | CelError {
     if (!(other instanceof CIDRValue)) return NO_SUCH_OVERLOAD;
-    return (
-      this.prefix === other.prefix &&
-      this.address.bits === other.address.bits &&
-      this.address.value === other.address.value
-    );
+    return this.prefix === other.prefix && isSame(this.address, other.address);
   }
 
   contains(address: Address): boolean {
@@ -187,22 +184,32 @@ function parsePrefix(text: string): Value {
     const address = parseAddress(text.slice(0, slash));
     const digits = text.slice(slash + 1);
     if (address.zone !== '') return bad('IPv6 zones cannot be present in a prefix');
-    if (digits.length > 1 && !/^[1-9]/.test(digits)) return bad(`bad bits after slash: ${quoted(digits)}`);
-    if (!/^\d+$/.test(digits)) return bad(`bad bits after slash: ${quoted(digits)}`);
+    if (!/^(?:\d|[1-9]\d+)$/.test(digits)) return bad(`bad bits after slash: ${quoted(digits)}`);
     if (Number(digits) > address.bits) return bad('prefix length out of range');
     if (isMapped(address)) return new CelError(`${PARSE_ERROR}${mapped(text).message}`);
     return new CIDRValue(address, Number(digits));
   });
 }
 
+const isIP = (text: string): boolean => parseIP(text) instanceof IPValue;
+const isCIDR = (text: string): boolean => parsePrefix(text) instanceof CIDRValue;
+
+function isCanonical(text: string): Value {
+  const value = parseIP(text);
+  return value instanceof IPValue ? formatAddress(value.address) === text : value;
+}
+
 const onIP =
-  (run: (address: Address) => Value) =>
-  (value?: Value): Value =>
+  (run: (address: Address) => Value): Implementation =>
+  (value) =>
     value instanceof IPValue ? run(value.address) : NO_SUCH_OVERLOAD;
 const onCIDR =
-  (run: (cidr: CIDRValue, other: Value) => Value) =>
-  (value?: Value, other?: Value): Value =>
-    value instanceof CIDRValue ? run(value, other ?? null) : NO_SUCH_OVERLOAD;
+  (run: (cidr: CIDRValue, other: Value) => Value): Implementation =>
+  (value, other) =>
+    value instanceof CIDRValue ? run(value, other) : NO_SUCH_OVERLOAD;
+
+const family = ({ bits }: Address): number => (bits === 32 ? 4 : 6);
+const isUnspecified = ({ value }: Address): boolean => value === 0n;
 
 const octet = (address: Address, index: number): number =>
   Number((address.value >> BigInt(address.bits - 8 - 8 * index)) & 0xffn);
@@ -226,130 +233,59 @@ function isGlobalUnicast(address: Address): boolean {
   return address.value !== 0n && !broadcast && !multicast && !isLoopback(address) && !isLinkLocalUnicast(address);
 }
 
+/** `other` is an address or its text. The error of a malformed address is not passed on. */
 function containsIP(cidr: CIDRValue, other: Value): Value {
-  // The error of a malformed address is not passed on.
-  return other instanceof IPValue ? cidr.contains(other.address) : NO_SUCH_OVERLOAD;
+  const address = typeof other === 'string' ? parseIP(other) : other;
+  return address instanceof IPValue ? cidr.contains(address.address) : NO_SUCH_OVERLOAD;
 }
 
+/** `other` is a CIDR or its text. */
 function containsCIDR(cidr: CIDRValue, other: Value): Value {
-  if (other instanceof CelError) return other;
-  if (!(other instanceof CIDRValue)) return NO_SUCH_OVERLOAD;
-  return cidr.prefix <= other.prefix && cidr.contains(other.address);
+  const inner = typeof other === 'string' ? parsePrefix(other) : other;
+  if (inner instanceof CelError) return inner;
+  if (!(inner instanceof CIDRValue)) return NO_SUCH_OVERLOAD;
+  return cidr.prefix <= inner.prefix && cidr.contains(inner.address);
 }
 
+const addressOf = ({ address }: CIDRValue): Value => new IPValue(address);
+const prefixLength = ({ prefix }: CIDRValue): number => prefix;
+const masked = ({ address, prefix }: CIDRValue): Value => new CIDRValue(mask(address, prefix), prefix);
 const formatCIDR = (cidr: CIDRValue): string => `${formatAddress(cidr.address)}/${cidr.prefix}`;
 
 export const IP_LIBRARY: Library = {
-  types: [typeConstant('net.IP', IP)],
+  types: [typeConstant(IP)],
   functions: [
     fn('ip', overload('string_to_ip', [STRING], IP, onString(parseIP))),
-    fn(
-      'family',
-      method(
-        'ip_family',
-        [IP],
-        INT,
-        onIP((address) => (address.bits === 32 ? 4 : 6)),
-      ),
-    ),
-    fn(
-      'ip.isCanonical',
-      overload(
-        'ip_is_canonical',
-        [STRING],
-        BOOL,
-        onString((text) => {
-          const value = parseIP(text);
-          return value instanceof IPValue ? formatAddress(value.address) === text : value;
-        }),
-      ),
-    ),
-    fn(
-      'isUnspecified',
-      method(
-        'ip_is_unspecified',
-        [IP],
-        BOOL,
-        onIP((address) => address.value === 0n),
-      ),
-    ),
+    fn('family', method('ip_family', [IP], INT, onIP(family))),
+    fn('ip.isCanonical', overload('ip_is_canonical', [STRING], BOOL, onString(isCanonical))),
+    fn('isUnspecified', method('ip_is_unspecified', [IP], BOOL, onIP(isUnspecified))),
     fn('isLoopback', method('ip_is_loopback', [IP], BOOL, onIP(isLoopback))),
     fn('isLinkLocalMulticast', method('ip_is_link_local_multicast', [IP], BOOL, onIP(isLinkLocalMulticast))),
     fn('isLinkLocalUnicast', method('ip_is_link_local_unicast', [IP], BOOL, onIP(isLinkLocalUnicast))),
     fn('isGlobalUnicast', method('ip_is_global_unicast', [IP], BOOL, onIP(isGlobalUnicast))),
-    fn(
-      'isIP',
-      overload(
-        'is_ip',
-        [STRING],
-        BOOL,
-        onString((text) => parseIP(text) instanceof IPValue),
-      ),
-    ),
+    fn('isIP', overload('is_ip', [STRING], BOOL, onString(isIP))),
     fn('string', overload('ip_to_string', [IP], STRING, onIP(formatAddress))),
   ],
 };
 
 export const CIDR_LIBRARY: Library = {
-  types: [typeConstant('net.CIDR', CIDR)],
+  types: [typeConstant(CIDR)],
   functions: [
     fn('cidr', overload('string_to_cidr', [STRING], CIDR, onString(parsePrefix))),
     fn(
       'containsIP',
-      method(
-        'cidr_contains_ip_string',
-        [CIDR, STRING],
-        BOOL,
-        onCIDR((cidr, other) => containsIP(cidr, parseIP(other as string))),
-      ),
+      method('cidr_contains_ip_string', [CIDR, STRING], BOOL, onCIDR(containsIP)),
       method('cidr_contains_ip_ip', [CIDR, IP], BOOL, onCIDR(containsIP)),
     ),
     fn(
       'containsCIDR',
-      method(
-        'cidr_contains_cidr_string',
-        [CIDR, STRING],
-        BOOL,
-        onCIDR((cidr, other) => containsCIDR(cidr, parsePrefix(other as string))),
-      ),
+      method('cidr_contains_cidr_string', [CIDR, STRING], BOOL, onCIDR(containsCIDR)),
       method('cidr_contains_cidr', [CIDR, CIDR], BOOL, onCIDR(containsCIDR)),
     ),
-    fn(
-      'ip',
-      method(
-        'cidr_ip',
-        [CIDR],
-        IP,
-        onCIDR((cidr) => new IPValue(cidr.address)),
-      ),
-    ),
-    fn(
-      'prefixLength',
-      method(
-        'cidr_prefix_length',
-        [CIDR],
-        INT,
-        onCIDR((cidr) => cidr.prefix),
-      ),
-    ),
-    fn(
-      'masked',
-      method(
-        'cidr_masked',
-        [CIDR],
-        CIDR,
-        onCIDR((cidr) => new CIDRValue(mask(cidr.address, cidr.prefix), cidr.prefix)),
-      ),
-    ),
-    fn(
-      'isCIDR',
-      overload(
-        'is_cidr',
-        [STRING],
-        BOOL,
-        onString((text) => parsePrefix(text) instanceof CIDRValue),
-      ),
-    ),
+    fn('ip', method('cidr_ip', [CIDR], IP, onCIDR(addressOf))),
+    fn('prefixLength', method('cidr_prefix_length', [CIDR], INT, onCIDR(prefixLength))),
+    fn('masked', method('cidr_masked', [CIDR], CIDR, onCIDR(masked))),
+    fn('isCIDR', overload('is_cidr', [STRING], BOOL, onString(isCIDR))),
     fn('string', overload('cidr_to_string', [CIDR], STRING, onCIDR(formatCIDR))),
   ],
 };

@@ -1,7 +1,7 @@
-import { fn, method, overload } from '../../declarations.js';
+import { fn, type Implementation, method, overload } from '../../declarations.js';
 import type { Library } from '../library.js';
 import { BOOL, DOUBLE, INT, STRING, objectType } from '../../types.js';
-import { integer } from '../../values/integer.js';
+import { integer, isInteger, MAX_INT } from '../../values/integer.js';
 import { CelError, Double, NO_SUCH_OVERLOAD, Opaque, type Value } from '../../values/value.js';
 import { chargeWork } from '../../work.js';
 import { onString } from '../helpers.js';
@@ -9,7 +9,8 @@ import { typeConstant } from '../standard.js';
 
 const QUANTITY = objectType('kubernetes.Quantity');
 const BILLION = 1_000_000_000n;
-const MAX_INT64 = 9223372036854775807n;
+/** The largest 64-bit integer, in billionths. */
+const MAX_NANOS = MAX_INT * BILLION;
 
 /** A Kubernetes quantity: an exact number of billionths. */
 class Quantity extends Opaque {
@@ -56,7 +57,7 @@ function nanosOf(digits: string, places: number, { exponent, shift }: Scale): bi
   const power = exponent - places + 9;
   if (power >= 0) {
     const nanos = scaled * 10n ** BigInt(power);
-    return shift > 0n && nanos > MAX_INT64 * BILLION ? MAX_INT64 * BILLION : nanos;
+    return shift > 0n && nanos > MAX_NANOS ? MAX_NANOS : nanos;
   }
   const divisor = 10n ** BigInt(-power);
   return (scaled + divisor - 1n) / divisor;
@@ -88,19 +89,30 @@ function parse(text: string): Quantity | CelError {
   return new Quantity(sign === '-' ? -nanos : nanos, isSmall(whole, fraction, scale));
 }
 
-function asInt(quantity: Quantity): Value | undefined {
+const isQuantity = (text: string): boolean => parse(text) instanceof Quantity;
+
+function integerOf(quantity: Quantity): Value | undefined {
   if (!quantity.small || quantity.nanos % BILLION !== 0n) return undefined;
   return integer(quantity.nanos / BILLION);
 }
+
+const asInteger = (quantity: Quantity): Value => integerOf(quantity) ?? new CelError('cannot convert value to integer');
+const isWhole = (quantity: Quantity): boolean => integerOf(quantity) !== undefined;
 
 /** Adds quantities. The sum keeps the 64-bit form if both operands have it and the sum fits. */
 function combine(a: Quantity, nanos: bigint, small: boolean): Quantity {
   const total = a.nanos + nanos;
   const magnitude = total < 0n ? -total : total;
-  return new Quantity(total, a.small && small && magnitude <= MAX_INT64 * BILLION);
+  return new Quantity(total, a.small && small && magnitude <= MAX_NANOS);
 }
 
+const add = (a: Quantity, b: Quantity): Quantity => combine(a, b.nanos, b.small);
+const subtract = (a: Quantity, b: Quantity): Quantity => combine(a, -b.nanos, b.small);
+
+const sign = ({ nanos }: Quantity): number => (nanos > 0n ? 1 : nanos < 0n ? -1 : 0);
 const order = (a: Quantity, b: Quantity): number => (a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : 0);
+const isGreater = (a: Quantity, b: Quantity): boolean => a.nanos > b.nanos;
+const isLess = (a: Quantity, b: Quantity): boolean => a.nanos < b.nanos;
 
 function approximate(quantity: Quantity): Double {
   const whole = quantity.nanos / BILLION;
@@ -108,98 +120,38 @@ function approximate(quantity: Quantity): Double {
 }
 
 const on =
-  (run: (quantity: Quantity) => Value) =>
-  (value?: Value): Value =>
+  (run: (quantity: Quantity) => Value): Implementation =>
+  (value) =>
     value instanceof Quantity ? run(value) : NO_SUCH_OVERLOAD;
 const onTwo =
-  (run: (a: Quantity, b: Quantity) => Value) =>
-  (a?: Value, b?: Value): Value =>
+  (run: (a: Quantity, b: Quantity) => Value): Implementation =>
+  (a, b) =>
     a instanceof Quantity && b instanceof Quantity ? run(a, b) : NO_SUCH_OVERLOAD;
 const withInt =
-  (sign: bigint) =>
-  (a?: Value, b?: Value): Value =>
-    a instanceof Quantity && (typeof b === 'number' || typeof b === 'bigint')
-      ? combine(a, sign * BigInt(b) * BILLION, true)
-      : NO_SUCH_OVERLOAD;
+  (factor: 1n | -1n): Implementation =>
+  (a, b) =>
+    a instanceof Quantity && isInteger(b) ? combine(a, factor * BigInt(b) * BILLION, true) : NO_SUCH_OVERLOAD;
 
 export const QUANTITY_LIBRARY: Library = {
-  types: [typeConstant('kubernetes.Quantity', QUANTITY)],
+  types: [typeConstant(QUANTITY)],
   functions: [
     fn('quantity', overload('string_to_quantity', [STRING], QUANTITY, onString(parse))),
-    fn(
-      'isQuantity',
-      overload(
-        'is_quantity_string',
-        [STRING],
-        BOOL,
-        onString((text) => parse(text) instanceof Quantity),
-      ),
-    ),
-    fn(
-      'sign',
-      overload(
-        'quantity_sign',
-        [QUANTITY],
-        INT,
-        on((quantity) => (quantity.nanos > 0n ? 1 : quantity.nanos < 0n ? -1 : 0)),
-      ),
-    ),
-    fn(
-      'isGreaterThan',
-      method(
-        'quantity_is_greater_than',
-        [QUANTITY, QUANTITY],
-        BOOL,
-        onTwo((a, b) => order(a, b) > 0),
-      ),
-    ),
-    fn(
-      'isLessThan',
-      method(
-        'quantity_is_less_than',
-        [QUANTITY, QUANTITY],
-        BOOL,
-        onTwo((a, b) => order(a, b) < 0),
-      ),
-    ),
+    fn('isQuantity', overload('is_quantity_string', [STRING], BOOL, onString(isQuantity))),
+    fn('sign', overload('quantity_sign', [QUANTITY], INT, on(sign))),
+    fn('isGreaterThan', method('quantity_is_greater_than', [QUANTITY, QUANTITY], BOOL, onTwo(isGreater))),
+    fn('isLessThan', method('quantity_is_less_than', [QUANTITY, QUANTITY], BOOL, onTwo(isLess))),
     fn('compareTo', method('quantity_compare_to', [QUANTITY, QUANTITY], INT, onTwo(order))),
     fn('asApproximateFloat', method('quantity_get_float', [QUANTITY], DOUBLE, on(approximate))),
-    fn(
-      'asInteger',
-      method(
-        'quantity_get_int',
-        [QUANTITY],
-        INT,
-        on((quantity) => asInt(quantity) ?? new CelError('cannot convert value to integer')),
-      ),
-    ),
-    fn(
-      'isInteger',
-      method(
-        'quantity_is_integer',
-        [QUANTITY],
-        BOOL,
-        on((quantity) => asInt(quantity) !== undefined),
-      ),
-    ),
+    fn('asInteger', method('quantity_get_int', [QUANTITY], INT, on(asInteger))),
+    fn('isInteger', method('quantity_is_integer', [QUANTITY], BOOL, on(isWhole))),
     fn(
       'add',
-      method(
-        'quantity_add',
-        [QUANTITY, QUANTITY],
-        QUANTITY,
-        onTwo((a, b) => combine(a, b.nanos, b.small)),
-      ),
+      method('quantity_add', [QUANTITY, QUANTITY], QUANTITY, onTwo(add)),
       method('quantity_add_int', [QUANTITY, INT], QUANTITY, withInt(1n)),
     ),
     fn(
       'sub',
-      method(
-        'quantity_sub',
-        [QUANTITY, QUANTITY],
-        QUANTITY,
-        onTwo((a, b) => combine(a, -b.nanos, b.small)),
-      ),
+      method('quantity_sub', [QUANTITY, QUANTITY], QUANTITY, onTwo(subtract)),
       method('quantity_sub_int', [QUANTITY, INT], QUANTITY, withInt(-1n)),
     ),
   ],

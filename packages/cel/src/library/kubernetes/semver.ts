@@ -1,4 +1,4 @@
-import { fn, method, overload } from '../../declarations.js';
+import { fn, type Implementation, method, overload } from '../../declarations.js';
 import type { Library } from '../library.js';
 import { BOOL, INT, STRING, objectType } from '../../types.js';
 import { MAX_UINT, integer, shortInteger } from '../../values/integer.js';
@@ -55,8 +55,12 @@ function number(text: string, name: string): bigint {
   if (text.length > 1 && text.startsWith('0'))
     throw new SemverError(`${name} number must not contain leading zeroes ${quoted(text)}`);
   if (text === '') throw new SemverError('strconv.ParseUint: parsing "": invalid syntax');
-  const value = shortInteger(text) ?? MAX_UINT + 1n;
-  if (value > MAX_UINT) throw new SemverError(`strconv.ParseUint: parsing ${quoted(text)}: value out of range`);
+  return parseUint(text);
+}
+
+function parseUint(digits: string): bigint {
+  const value = shortInteger(digits) ?? MAX_UINT + 1n;
+  if (value > MAX_UINT) throw new SemverError(`strconv.ParseUint: parsing ${quoted(digits)}: value out of range`);
   return value;
 }
 
@@ -66,9 +70,7 @@ function preRelease(text: string): PreRelease {
     if (text.length > 1 && text.startsWith('0')) {
       throw new SemverError(`Numeric PreRelease version must not contain leading zeroes ${quoted(text)}`);
     }
-    const value = shortInteger(text) ?? MAX_UINT + 1n;
-    if (value > MAX_UINT) throw new SemverError(`strconv.ParseUint: parsing ${quoted(text)}: value out of range`);
-    return value;
+    return parseUint(text);
   }
   if (!/^[0-9A-Za-z-]+$/.test(text)) throw new SemverError(`Invalid character(s) found in prerelease ${quoted(text)}`);
   return text;
@@ -119,7 +121,8 @@ function normalized(text: string): Semver {
   return strict(parts.join('.'));
 }
 
-function parse(text: Value | undefined, normalize: Value | undefined): Value {
+/** `semver(text)` and `semver(text, normalize)` */
+function parse(text: Value, normalize: Value = false): Value {
   if (typeof text !== 'string' || typeof normalize !== 'boolean') return NO_SUCH_OVERLOAD;
   chargeWork(text.length);
   try {
@@ -130,60 +133,39 @@ function parse(text: Value | undefined, normalize: Value | undefined): Value {
   }
 }
 
-function isValid(text: Value | undefined, normalize: Value | undefined): Value {
+function isValid(text: Value, normalize?: Value): Value {
   const parsed = parse(text, normalize);
   return parsed === NO_SUCH_OVERLOAD ? parsed : parsed instanceof Semver;
 }
 
 const part =
-  (index: 0 | 1 | 2) =>
-  (value?: Value): Value =>
+  (index: 0 | 1 | 2): Implementation =>
+  (value) =>
     value instanceof Semver ? (integer(BigInt.asIntN(64, value.numbers[index])) ?? 0) : NO_SUCH_OVERLOAD;
-const compared =
-  (run: (order: number) => Value) =>
-  (a?: Value, b?: Value): Value =>
-    a instanceof Semver && b instanceof Semver ? run(compare(a, b)) : NO_SUCH_OVERLOAD;
+const onTwo =
+  (run: (a: Semver, b: Semver) => Value): Implementation =>
+  (a, b) =>
+    a instanceof Semver && b instanceof Semver ? run(a, b) : NO_SUCH_OVERLOAD;
+
+const isGreater = (a: Semver, b: Semver): boolean => compare(a, b) > 0;
+const isLess = (a: Semver, b: Semver): boolean => compare(a, b) < 0;
 
 export const SEMVER_LIBRARY: Library = {
-  types: [typeConstant('kubernetes.Semver', SEMVER)],
+  types: [typeConstant(SEMVER)],
   functions: [
     fn(
       'semver',
-      overload('string_to_semver', [STRING], SEMVER, (text) => parse(text, false)),
+      overload('string_to_semver', [STRING], SEMVER, parse),
       overload('string_bool_to_semver', [STRING, BOOL], SEMVER, parse),
     ),
     fn(
       'isSemver',
-      overload('is_semver_string', [STRING], BOOL, (text) => isValid(text, false)),
+      overload('is_semver_string', [STRING], BOOL, isValid),
       overload('is_semver_string_bool', [STRING, BOOL], BOOL, isValid),
     ),
-    fn(
-      'isGreaterThan',
-      method(
-        'semver_is_greater_than',
-        [SEMVER, SEMVER],
-        BOOL,
-        compared((order) => order > 0),
-      ),
-    ),
-    fn(
-      'isLessThan',
-      method(
-        'semver_is_less_than',
-        [SEMVER, SEMVER],
-        BOOL,
-        compared((order) => order < 0),
-      ),
-    ),
-    fn(
-      'compareTo',
-      method(
-        'semver_compare_to',
-        [SEMVER, SEMVER],
-        INT,
-        compared((order) => order),
-      ),
-    ),
+    fn('isGreaterThan', method('semver_is_greater_than', [SEMVER, SEMVER], BOOL, onTwo(isGreater))),
+    fn('isLessThan', method('semver_is_less_than', [SEMVER, SEMVER], BOOL, onTwo(isLess))),
+    fn('compareTo', method('semver_compare_to', [SEMVER, SEMVER], INT, onTwo(compare))),
     fn('major', method('semver_major', [SEMVER], INT, part(0))),
     fn('minor', method('semver_minor', [SEMVER], INT, part(1))),
     fn('patch', method('semver_patch', [SEMVER], INT, part(2))),

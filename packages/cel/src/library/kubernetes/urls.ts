@@ -1,5 +1,5 @@
 import { quoted } from '../../values/text.js';
-import { fn, method, overload } from '../../declarations.js';
+import { fn, type Implementation, method, overload } from '../../declarations.js';
 import type { Library } from '../library.js';
 import { BOOL, STRING, listOf, mapOf, objectType } from '../../types.js';
 import { ArrayList, CelError, EntryMap, NO_SUCH_OVERLOAD, Opaque, type Value } from '../../values/value.js';
@@ -24,11 +24,7 @@ interface ParsedUrl {
 }
 
 /** The reason why a string is not a URL, as Go words it. */
-class UrlError extends Error {
-  constructor(text: string, why: string) {
-    super(`parse ${quoted(text)}: ${why}`);
-  }
-}
+class UrlError extends Error {}
 
 type Encoding = 'path' | 'host' | 'fragment' | 'user' | 'query';
 
@@ -59,20 +55,19 @@ function encode(text: string, encoding: Encoding): string {
   return result;
 }
 
-function decode(text: string, encoding: Encoding, whole: string): string {
+function decode(text: string, encoding: Encoding): string {
   if (encoding === 'host') {
     const odd = /[ \\^`{|}\x00-\x1f\x7f]/.exec(text);
-    if (odd !== null) throw new UrlError(whole, `invalid character ${quoted(odd[0])} in host name`);
+    if (odd !== null) throw new UrlError(`invalid character ${quoted(odd[0])} in host name`);
   }
   if (!text.includes('%')) return encoding === 'query' ? text.replaceAll('+', ' ') : text;
   const bytes: Buffer[] = [];
   for (let at = 0; at < text.length;) {
     if (text[at] === '%') {
       const code = text.slice(at + 1, at + 3);
-      if (!/^[0-9a-fA-F]{2}$/.test(code))
-        throw new UrlError(whole, `invalid URL escape ${quoted(text.slice(at, at + 3))}`);
+      if (!/^[0-9a-fA-F]{2}$/.test(code)) throw new UrlError(`invalid URL escape ${quoted(text.slice(at, at + 3))}`);
       if (encoding === 'host' && Number.parseInt(code, 16) < 0x80 && code !== '25') {
-        throw new UrlError(whole, `invalid URL escape ${quoted(text.slice(at, at + 3))}`);
+        throw new UrlError(`invalid URL escape ${quoted(text.slice(at, at + 3))}`);
       }
       bytes.push(Buffer.from(code, 'hex'));
       at += 3;
@@ -87,26 +82,26 @@ function decode(text: string, encoding: Encoding, whole: string): string {
 }
 
 /** Splits a URL into the scheme and the rest. The scheme is empty if the URL does not begin with a valid one. */
-function splitScheme(text: string, whole: string): [string, string] {
+function splitScheme(text: string): [string, string] {
   const match = /^([A-Za-z][A-Za-z0-9+\-.]*):(.*)$/s.exec(text);
   if (match !== null) return [(match[1] ?? '').toLowerCase(), match[2] ?? ''];
-  if (text.startsWith(':')) throw new UrlError(whole, 'missing protocol scheme');
+  if (text.startsWith(':')) throw new UrlError('missing protocol scheme');
   return ['', text];
 }
 
-function parseHost(text: string, whole: string): string {
+function parseHost(text: string): string {
   const last = text.lastIndexOf(']');
   if (text.startsWith('[')) {
-    if (last < 0) throw new UrlError(whole, "missing ']' in host");
+    if (last < 0) throw new UrlError("missing ']' in host");
     const port = text.slice(last + 1);
-    if (!/^(?::\d*)?$/.test(port)) throw new UrlError(whole, `invalid port ${quoted(port)} after host`);
-    return text.slice(0, last + 1).includes('%25') ? text.replace('%25', '%') : decode(text, 'host', whole);
+    if (!/^(?::\d*)?$/.test(port)) throw new UrlError(`invalid port ${quoted(port)} after host`);
+    return text.slice(0, last + 1).includes('%25') ? text.replace('%25', '%') : decode(text, 'host');
   }
   const colon = text.lastIndexOf(':');
   if (colon >= 0 && !/^:\d*$/.test(text.slice(colon))) {
-    throw new UrlError(whole, `invalid port ${quoted(text.slice(colon))} after host`);
+    throw new UrlError(`invalid port ${quoted(text.slice(colon))} after host`);
   }
-  return decode(text, 'host', whole);
+  return decode(text, 'host');
 }
 
 interface Authority {
@@ -114,28 +109,29 @@ interface Authority {
   host: string;
 }
 
-function parseAuthority(text: string, whole: string): Authority {
+function parseAuthority(text: string): Authority {
   const at = text.lastIndexOf('@');
-  const host = parseHost(text.slice(at + 1), whole);
+  const host = parseHost(text.slice(at + 1));
   if (at < 0) return { user: undefined, host };
   const info = text.slice(0, at);
-  if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(info)) throw new UrlError(whole, 'net/url: invalid userinfo');
+  if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(info)) throw new UrlError('net/url: invalid userinfo');
   const parts = info.includes(':') ? [info.slice(0, info.indexOf(':')), info.slice(info.indexOf(':') + 1)] : [info];
-  return { user: parts.map((part) => encode(decode(part, 'user', whole), 'user')).join(':'), host };
+  return { user: parts.map((part) => encode(decode(part, 'user'), 'user')).join(':'), host };
 }
 
 /** Parses an absolute URI or an absolute path like Go's ParseRequestURI followed by Parse. Throws a UrlError. */
 function parseUrl(text: string): ParsedUrl {
-  parse(text, text, true);
+  parse(text, 'request');
   const hash = text.indexOf('#');
-  if (hash < 0) return parse(text, text, false);
-  const url = parse(text.slice(0, hash), text, false);
-  return { ...url, fragment: decode(text.slice(hash + 1), 'fragment', text) };
+  if (hash < 0) return parse(text, 'reference');
+  const url = parse(text.slice(0, hash), 'reference');
+  return { ...url, fragment: decode(text.slice(hash + 1), 'fragment') };
 }
 
-function parse(text: string, whole: string, viaRequest: boolean): ParsedUrl {
-  if (/[\x00-\x1f\x7f]/.test(text)) throw new UrlError(whole, 'net/url: invalid control character in URL');
-  if (text === '' && viaRequest) throw new UrlError(whole, 'empty url');
+/** Parses a URL without its fragment. The target of a request must be an absolute URI or path; a reference may be relative. */
+function parse(text: string, as: 'request' | 'reference'): ParsedUrl {
+  if (/[\x00-\x1f\x7f]/.test(text)) throw new UrlError('net/url: invalid control character in URL');
+  if (text === '' && as === 'request') throw new UrlError('empty url');
   const empty: ParsedUrl = {
     scheme: '',
     opaque: '',
@@ -148,23 +144,23 @@ function parse(text: string, whole: string, viaRequest: boolean): ParsedUrl {
     fragment: '',
   };
   if (text === '*') return { ...empty, path: '*' };
-  const [scheme, afterScheme] = splitScheme(text, whole);
+  const [scheme, afterScheme] = splitScheme(text);
   const question = afterScheme.indexOf('?');
   const forceQuery = question >= 0 && question === afterScheme.length - 1;
   const rawQuery = question < 0 ? '' : afterScheme.slice(question + 1);
   let rest = question < 0 ? afterScheme : afterScheme.slice(0, question);
   if (!rest.startsWith('/')) {
     if (scheme !== '') return { ...empty, scheme, opaque: rest, rawQuery, forceQuery };
-    if (viaRequest) throw new UrlError(whole, 'invalid URI for request');
-    if (/^[^/]*:/.test(rest)) throw new UrlError(whole, 'first path segment in URL cannot contain colon');
+    if (as === 'request') throw new UrlError('invalid URI for request');
+    if (/^[^/]*:/.test(rest)) throw new UrlError('first path segment in URL cannot contain colon');
   }
   let authority: Authority = { user: undefined, host: '' };
-  if ((scheme !== '' || (!viaRequest && !rest.startsWith('///'))) && rest.startsWith('//')) {
+  if ((scheme !== '' || (as === 'reference' && !rest.startsWith('///'))) && rest.startsWith('//')) {
     const slash = rest.indexOf('/', 2);
-    authority = parseAuthority(slash < 0 ? rest.slice(2) : rest.slice(2, slash), whole);
+    authority = parseAuthority(slash < 0 ? rest.slice(2) : rest.slice(2, slash));
     rest = slash < 0 ? '' : rest.slice(slash);
   }
-  const path = decode(rest, 'path', whole);
+  const path = decode(rest, 'path');
   const rawPath = rest === encode(path, 'path') ? '' : rest;
   return { ...empty, ...authority, scheme, path, rawPath, rawQuery, forceQuery };
 }
@@ -195,8 +191,8 @@ function queryOf(url: ParsedUrl): Map<string, string[]> {
     if (pair === '' || pair.includes(';')) continue;
     const equals = pair.indexOf('=');
     try {
-      const key = decode(equals < 0 ? pair : pair.slice(0, equals), 'query', pair);
-      const value = equals < 0 ? '' : decode(pair.slice(equals + 1), 'query', pair);
+      const key = decode(equals < 0 ? pair : pair.slice(0, equals), 'query');
+      const value = equals < 0 ? '' : decode(pair.slice(equals + 1), 'query');
       const known = values.get(key);
       if (known === undefined) values.set(key, [value]);
       else known.push(value);
@@ -249,7 +245,7 @@ function checked(text: string): ParsedUrl | string {
   try {
     return parseUrl(text);
   } catch (error) {
-    if (error instanceof UrlError) return error.message;
+    if (error instanceof UrlError) return `parse ${quoted(text)}: ${error.message}`;
     throw error;
   }
 }
@@ -268,44 +264,24 @@ function query(url: ParsedUrl): Value {
 }
 
 const on =
-  (run: (url: ParsedUrl) => Value) =>
-  (value?: Value): Value =>
+  (run: (url: ParsedUrl) => Value): Implementation =>
+  (value) =>
     value instanceof Url ? run(value.parts) : NO_SUCH_OVERLOAD;
 
+const scheme = (url: ParsedUrl): string => url.scheme;
+const host = (url: ParsedUrl): string => url.host;
+const isUrl = (text: string): boolean => urlProblem(text) === undefined;
+
 export const URLS_LIBRARY: Library = {
-  types: [typeConstant('kubernetes.URL', URL_TYPE)],
+  types: [typeConstant(URL_TYPE)],
   functions: [
     fn('url', overload('string_to_url', [STRING], URL_TYPE, onString(toUrl))),
-    fn(
-      'getScheme',
-      method(
-        'url_get_scheme',
-        [URL_TYPE],
-        STRING,
-        on((url) => url.scheme),
-      ),
-    ),
-    fn(
-      'getHost',
-      method(
-        'url_get_host',
-        [URL_TYPE],
-        STRING,
-        on((url) => url.host),
-      ),
-    ),
+    fn('getScheme', method('url_get_scheme', [URL_TYPE], STRING, on(scheme))),
+    fn('getHost', method('url_get_host', [URL_TYPE], STRING, on(host))),
     fn('getHostname', method('url_get_hostname', [URL_TYPE], STRING, on(hostname))),
     fn('getPort', method('url_get_port', [URL_TYPE], STRING, on(port))),
     fn('getEscapedPath', method('url_get_escaped_path', [URL_TYPE], STRING, on(escapedPath))),
     fn('getQuery', method('url_get_query', [URL_TYPE], mapOf(STRING, listOf(STRING)), on(query))),
-    fn(
-      'isURL',
-      overload(
-        'is_url_string',
-        [STRING],
-        BOOL,
-        onString((text) => urlProblem(text) === undefined),
-      ),
-    ),
+    fn('isURL', overload('is_url_string', [STRING], BOOL, onString(isUrl))),
   ],
 };

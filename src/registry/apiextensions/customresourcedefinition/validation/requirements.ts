@@ -2,7 +2,7 @@ import { FieldPath } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
-import type { KnownExpressions } from '../../../../schema/cel/index.js';
+import type { KnownExpressions } from '../../../../schema/cel/definition.js';
 import { hasUnprunedDefaults } from '../../../../schema/defaulting/default-validation.js';
 import type { JsonSchemaProps } from '../../../../schema/interfaces.js';
 import { structuralError, validateStructural } from '../../../../schema/structural.js';

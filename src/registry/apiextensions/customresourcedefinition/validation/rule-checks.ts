@@ -1,6 +1,7 @@
 import type { JsonValue } from '../../../../apimachinery/json/json.js';
 import type { FieldError, FieldPath } from '../../../../apimachinery/meta/field-error.js';
-import { compileRules, type KnownExpressions, validateRuleDefinitions } from '../../../../schema/cel/index.js';
+import { type KnownExpressions, validateRuleDefinitions } from '../../../../schema/cel/definition.js';
+import { compileRules } from '../../../../schema/cel/validator.js';
 import type { JsonSchemaProps } from '../../../../schema/interfaces.js';
 import { effectiveVersion } from '../../../../util/effective-version.js';
 
@@ -10,7 +11,7 @@ export function validateDefaultByRules(
   value: JsonValue,
   path: FieldPath,
 ): readonly FieldError[] {
-  const rules = compileRules(schema, schema['x-kubernetes-embedded-resource'] === true);
+  const rules = compileRules(schema, schema['x-kubernetes-embedded-resource'] === true ? 'resource' : 'part');
   if (rules === undefined) return [];
   const { errors } = rules.validate(value, { old: value, path });
   return errors.length > 0 ? errors : rules.validate(value, { path }).errors;

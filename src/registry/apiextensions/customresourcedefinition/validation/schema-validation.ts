@@ -16,7 +16,7 @@ import {
 } from '../../../../apimachinery/json/json.js';
 import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
 import { validateDefaults } from '../../../../schema/defaulting/default-validation.js';
-import { resolveFieldPath } from '../../../../schema/cel/index.js';
+import { resolveFieldPath } from '../../../../schema/cel/field-path.js';
 import type { JsonSchemaProps } from '../../../../schema/interfaces.js';
 import { structuralError, validateStructural } from '../../../../schema/structural.js';
 import { printItems, printSchema, setFieldNames } from '../go-print.js';

@@ -9,7 +9,7 @@ import {
 } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { goJson } from '../../../../apimachinery/meta/meta.js';
-import { resolveFieldPath } from '../../../../schema/cel/index.js';
+import { resolveFieldPath } from '../../../../schema/cel/field-path.js';
 import type { JsonSchemaProps } from '../../../../schema/interfaces.js';
 import { structuralError } from '../../../../schema/structural.js';
 import type { InternalVersion } from '../internal.js';
@@ -101,7 +101,7 @@ export function validateSelectableFields(
       errors.push(required(at));
       continue;
     }
-    const found = resolveFieldPath(text, schema, false);
+    const found = resolveFieldPath(text, schema, 'forbidden');
     if ('error' in found) {
       errors.push(invalid(at, text, `is an invalid path: ${found.error}`));
       continue;
