@@ -65,9 +65,7 @@ class Step {
     const { times } = this;
     if (times === undefined || !this.handles(operation)) return work();
     const start = this.now();
-    return runFinally(work, (error) => {
-      times.observe(operation, error !== undefined, this.now() - start);
-    });
+    return runFinally(work, (error) => times.observe(operation, error !== undefined, this.now() - start));
   }
 
   run(operation: AdmissionOperation, call: Call, from = 0): MaybePromise<void> {
@@ -102,9 +100,7 @@ class Step {
     start: number,
   ): Promise<void> {
     return pending.then(
-      () => {
-        times.observe(operation, false, this.now() - start);
-      },
+      () => times.observe(operation, false, this.now() - start),
       (error: unknown) => {
         times.observe(operation, true, this.now() - start);
         throw error;

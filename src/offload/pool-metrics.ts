@@ -28,11 +28,7 @@ export function poolMetrics(registry: Registry): PoolMetrics {
       queued.value = waiting;
       workers.value = running;
     },
-    observeDuration: (value) => {
-      seconds.observe(value);
-    },
-    refused: () => {
-      refused.inc();
-    },
+    observeDuration: (value) => seconds.observe(value),
+    refused: () => refused.inc(),
   };
 }

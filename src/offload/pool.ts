@@ -219,9 +219,7 @@ export class OffloadPool implements Offload {
     for (const worker of this.workers) {
       if (worker.job !== job) continue;
       worker.link.post({ type: 'abort', task: job.id }, []);
-      worker.timer = this.options.clock.setTimer(CANCEL_GRACE_MILLIS, () => {
-        worker.link.terminate();
-      });
+      worker.timer = this.options.clock.setTimer(CANCEL_GRACE_MILLIS, () => worker.link.terminate());
     }
   }
 
@@ -270,12 +268,8 @@ export class OffloadPool implements Offload {
     };
     this.workers.add(worker);
     worker.link.listen(
-      (message) => {
-        this.onMessage(worker, message);
-      },
-      (error) => {
-        this.onExit(worker, error);
-      },
+      (message) => this.onMessage(worker, message),
+      (error) => this.onExit(worker, error),
     );
     return worker;
   }
@@ -337,9 +331,7 @@ export class OffloadPool implements Offload {
   /** Terminates the worker after it has been idle for a while. */
   private scheduleIdleTermination(worker: Worker): void {
     worker.timer?.cancel();
-    worker.timer = this.options.clock.setTimer(IDLE_MILLIS, () => {
-      worker.link.terminate();
-    });
+    worker.timer = this.options.clock.setTimer(IDLE_MILLIS, () => worker.link.terminate());
   }
 
   private resolveCall({ scope, review }: Job, request: Call): Promise<CallResult> {

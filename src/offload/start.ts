@@ -62,23 +62,15 @@ function spawn(program: string, settings: WorkerSettings): WorkerLink {
   // A worker must not keep the process alive.
   worker.unref();
   return {
-    post: (message, transfer) => {
-      worker.postMessage(message, [...transfer]);
-    },
+    post: (message, transfer) => worker.postMessage(message, [...transfer]),
     listen: (received, ended) => {
       let failure: Error | undefined;
-      worker.on('message', (message: FromWorker) => {
-        received(message);
-      });
+      worker.on('message', (message: FromWorker) => received(message));
       worker.on('error', (error) => {
         failure = error;
       });
-      worker.on('exit', () => {
-        ended(failure);
-      });
+      worker.on('exit', () => ended(failure));
     },
-    terminate: () => {
-      void worker.terminate();
-    },
+    terminate: () => void worker.terminate(),
   };
 }

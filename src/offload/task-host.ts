@@ -105,13 +105,9 @@ async function answer(scope: RequestScope, call: Call, rules: RbacRuleSource | u
 /** Rejects when the request is canceled: waiting any longer would keep the worker from other requests. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const abandon = (): void => {
-      reject(signal.reason as Error);
-    };
+    const abandon = (): void => reject(signal.reason as Error);
     signal.addEventListener('abort', abandon, { once: true });
-    work.then(resolve, reject).finally(() => {
-      signal.removeEventListener('abort', abandon);
-    });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abandon));
   });
 }
 

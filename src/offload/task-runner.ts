@@ -98,13 +98,9 @@ export class TaskRunner {
       (definition) =>
         conversionOf(definition, () => ({ send: (body) => this.call({ method: 'review', body }) }), {
           clock,
-          observe: (asked) => {
-            this.send({ type: 'converted', task: this.running?.id ?? 0, conversion: asked });
-          },
+          observe: (asked) => this.send({ type: 'converted', task: this.running?.id ?? 0, conversion: asked }),
         }),
-      (report) => {
-        this.send({ type: 'compared', report });
-      },
+      (report) => this.send({ type: 'compared', report }),
     );
   }
 
@@ -309,12 +305,8 @@ export class TaskRunner {
       signal,
       cancellation: signal,
       dryRun: false,
-      warn: (text) => {
-        this.send({ type: 'warning', task: id, text });
-      },
-      annotate: (key, value, level) => {
-        this.send({ type: 'annotation', task: id, key, value, level });
-      },
+      warn: (text) => this.send({ type: 'warning', task: id, text }),
+      annotate: (key, value, level) => this.send({ type: 'annotation', task: id, key, value, level }),
       audit: task.audited ? this.audit(id) : undefined,
       stopwatch: {
         monotonic: () => this.clock.monotonic(),
@@ -330,15 +322,9 @@ export class TaskRunner {
     return {
       // The main thread applies the audit level.
       records: () => true,
-      requestObject: (make) => {
-        this.send({ type: 'audit', task, what: 'request', text: stringifyJson(make()) });
-      },
-      responseObject: (make) => {
-        this.send({ type: 'audit', task, what: 'response', text: stringifyJson(make()) });
-      },
-      responseStatus: (status) => {
-        this.send({ type: 'audit', task, what: 'status', text: stringifyJson(status) });
-      },
+      requestObject: (make) => this.send({ type: 'audit', task, what: 'request', text: stringifyJson(make()) }),
+      responseObject: (make) => this.send({ type: 'audit', task, what: 'response', text: stringifyJson(make()) }),
+      responseStatus: (status) => this.send({ type: 'audit', task, what: 'status', text: stringifyJson(status) }),
     };
   }
 }

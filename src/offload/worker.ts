@@ -17,6 +17,4 @@ featureGates.emulate(effectiveVersion);
 featureGates.set(gates);
 const runner = new TaskRunner(port, systemClock);
 runner.ready();
-port.on('message', (message: ToWorker) => {
-  runner.receive(message);
-});
+port.on('message', (message: ToWorker) => runner.receive(message));

@@ -34,9 +34,7 @@ export class Turns {
       this.defer(this.next);
     }
     this.count++;
-    return new Promise((resolve) => {
-      append(this.flows, flow, resolve);
-    });
+    return new Promise((resolve) => append(this.flows, flow, resolve));
   }
 
   private readonly next = (): void => {
@@ -47,9 +45,7 @@ export class Turns {
       this.count--;
       begin?.();
       // Runs after the callbacks that this work defers itself.
-      queueMicrotask(() => {
-        this.defer(this.next);
-      });
+      queueMicrotask(() => this.defer(this.next));
       return;
     }
     this.taken = false;

@@ -26,9 +26,7 @@ export async function lockDirectory(directory: string, flock = 'flock'): Promise
   const result = spawnSync(flock, ['-n', '3'], { stdio: ['ignore', 'ignore', 'ignore', file] });
   if (result.error === undefined && result.status === 0) {
     return {
-      release: () => {
-        closeSync(file);
-      },
+      release: () => closeSync(file),
     };
   }
   closeSync(file);
@@ -91,9 +89,7 @@ function listen(path: string): Promise<Server> {
         }),
       );
     });
-    server.listen(path, () => {
-      resolve(server);
-    });
+    server.listen(path, () => resolve(server));
   });
 }
 
@@ -104,9 +100,7 @@ function answers(path: string): Promise<boolean> {
       socket.destroy();
       resolve(true);
     });
-    socket.once('error', () => {
-      resolve(false);
-    });
+    socket.once('error', () => resolve(false));
   });
 }
 

@@ -27,9 +27,7 @@ export const foregroundClock: Clock = {
 };
 
 const timerOf = (timeout: NodeJS.Timeout): Timer => ({
-  cancel: () => {
-    clearTimeout(timeout);
-  },
+  cancel: () => clearTimeout(timeout),
 });
 
 /** Resolves after `millis` milliseconds, or immediately when the signal aborts. */

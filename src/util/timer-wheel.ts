@@ -73,9 +73,7 @@ export class TimerWheel {
     entry.link(this, slot, due, this.heads[slot]);
     this.heads[slot] = entry;
     this.count++;
-    this.timer ??= this.clock.setTimer(this.tickMillis, () => {
-      this.tick();
-    });
+    this.timer ??= this.clock.setTimer(this.tickMillis, () => this.tick());
   }
 
   /** Called only by entries. */
@@ -100,9 +98,7 @@ export class TimerWheel {
     for (let i = 1; i <= steps; i++) this.sweep((this.position + i) % this.slots, now);
     this.position = Math.max(this.position, target);
     if (this.count > 0) {
-      this.timer = this.clock.setTimer(this.tickMillis, () => {
-        this.tick();
-      });
+      this.timer = this.clock.setTimer(this.tickMillis, () => this.tick());
     }
   }
 

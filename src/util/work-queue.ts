@@ -55,9 +55,7 @@ export class WorkQueue {
 
   addAfter(key: string, millis: number): void {
     this.metrics.retries.inc();
-    this.options.clock.setTimer(millis, () => {
-      this.add(key);
-    });
+    this.options.clock.setTimer(millis, () => this.add(key));
   }
 
   /** Stops accepting keys. Resolves when the keys being processed are done. */

@@ -19,9 +19,7 @@ export const systemClock: Clock = {
     const timer = setTimeout(callback, millis);
     timer.unref();
     return {
-      cancel: () => {
-        clearTimeout(timer);
-      },
+      cancel: () => clearTimeout(timer),
     };
   },
 };

@@ -102,9 +102,7 @@ export class Lifetime {
   finish(): void {
     this.phase = 'closed';
     this.arm(FLUSH_MILLIS);
-    this.connection.end(() => {
-      this.arm(LINGER_MILLIS);
-    });
+    this.connection.end(() => this.arm(LINGER_MILLIS));
   }
 
   /** Called when the socket has closed. */

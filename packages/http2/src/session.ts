@@ -84,9 +84,7 @@ export class Session implements FrameHandler, StreamSession, LifetimeConnection 
       this.sender.schedule();
     });
     this.sender.sendSettings(config);
-    socket.on('data', (chunk: Buffer) => {
-      this.receive(chunk);
-    });
+    socket.on('data', (chunk: Buffer) => this.receive(chunk));
     socket.on('error', () => undefined);
     this.closed = new Promise((resolve) => {
       socket.on('close', () => {

@@ -49,9 +49,7 @@ export class Stream implements ResponseStream {
   ) {
     this.receiveWindow = receiveWindow;
     this.contentLength = head.contentLength;
-    this.request = new Http2Request(head, (bytes) => {
-      session.onConsumed(this, bytes);
-    });
+    this.request = new Http2Request(head, (bytes) => session.onConsumed(this, bytes));
     this.response = new Http2Response(this, head.method === 'HEAD');
   }
 

@@ -98,9 +98,7 @@ export class Peer {
   constructor(port: number) {
     this.socket = connect(port, '127.0.0.1');
     this.socket.on('error', () => undefined);
-    this.socket.on('data', (chunk: Buffer) => {
-      this.receive(chunk);
-    });
+    this.socket.on('data', (chunk: Buffer) => this.receive(chunk));
     this.closed = new Promise((resolve) => {
       this.socket.on('close', () => {
         resolve();

@@ -38,15 +38,9 @@ export function matchConditionsMetrics(clock: Clock, registry: Registry = metric
     operation,
   ];
   return {
-    evaluated: (owner, operation, time) => {
-      seconds.withLabelValues(...labels(owner, operation)).observe(time);
-    },
-    failed: (owner, operation) => {
-      errors.withLabelValues(...labels(owner, operation)).inc();
-    },
-    excluded: (owner, operation) => {
-      exclusions.withLabelValues(...labels(owner, operation)).inc();
-    },
+    evaluated: (owner, operation, time) => seconds.withLabelValues(...labels(owner, operation)).observe(time),
+    failed: (owner, operation) => errors.withLabelValues(...labels(owner, operation)).inc(),
+    excluded: (owner, operation) => exclusions.withLabelValues(...labels(owner, operation)).inc(),
     now: () => clock.monotonic() / 1000,
   };
 }

@@ -24,9 +24,7 @@ export function namespaceLifecycle(namespaces: NamespaceSource): AdmissionPlugin
       }
       // Namespaces themselves, cluster-scoped objects, deletions and access reviews are admitted.
       if (isNamespace || namespace === '' || operation === 'DELETE' || isAccessReview(attributes)) return;
-      return then(namespaces.get(namespace), (found) => {
-        check(attributes, found);
-      });
+      return then(namespaces.get(namespace), (found) => check(attributes, found));
     },
   };
 }

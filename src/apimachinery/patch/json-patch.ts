@@ -220,16 +220,12 @@ class Patcher {
 
   private add(path: string, value: JsonValue): void {
     const [container, key] = this.find(path, `add operation does not apply: doc is missing path: "${path}"`);
-    during(`error in add for path: '${path}'`, () => {
-      insert(container, key, value);
-    });
+    during(`error in add for path: '${path}'`, () => insert(container, key, value));
   }
 
   private remove(path: string): void {
     const [container, key] = this.find(path, `remove operation does not apply: doc is missing path: "${path}"`);
-    during(`error in remove for path: '${path}'`, () => {
-      drop(container, key);
-    });
+    during(`error in remove for path: '${path}'`, () => drop(container, key));
   }
 
   /** Replaces a value. As in kube-apiserver, an object need not have the key. */
@@ -261,9 +257,7 @@ class Patcher {
     });
     const path = this.text(operation, 'path');
     const [target, key] = this.find(path, `move operation does not apply: doc is missing destination path: ${path}`);
-    during(`error in move for path: '${path}'`, () => {
-      insert(target, key, value ?? null);
-    });
+    during(`error in move for path: '${path}'`, () => insert(target, key, value ?? null));
   }
 
   private test(path: string, operation: JsonPatchOperation): void {
@@ -309,9 +303,7 @@ class Patcher {
         `Unable to complete the copy, the accumulated size increase of copy is ${this.copied}, exceeding the limit ${MAX_COPY_BYTES}`,
       );
     }
-    during('error while adding value during copy', () => {
-      insert(target, key, this.snapshot(value));
-    });
+    during('error while adding value during copy', () => insert(target, key, this.snapshot(value)));
   }
 }
 

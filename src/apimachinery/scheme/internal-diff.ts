@@ -91,9 +91,8 @@ class Lines {
           return;
         }
         const names = Object.keys(given).sort(compareUtf8);
-        const write = (name: string, comma: string): void => {
+        const write = (name: string, comma: string): void =>
           this.write(elem, given[name], `${indent} `, `${goJson(name)}: `, comma);
-        };
         this.members(names, '{}', write, indent, start, end);
         return;
       }
@@ -102,9 +101,7 @@ class Lines {
           this.lines.push(`${indent}${start}null${end}`);
           return;
         }
-        const write = (item: JsonValue, comma: string): void => {
-          this.write(elem, item, `${indent} `, '', comma);
-        };
+        const write = (item: JsonValue, comma: string): void => this.write(elem, item, `${indent} `, '', comma);
         this.members(given, '[]', write, indent, start, end);
         return;
       }
@@ -126,9 +123,8 @@ class Lines {
         member = isObject(member) ? (member[name] ?? emptyMembersOf(member)?.[name]) : undefined;
       if (field.o !== true || !isEmpty(member)) shown.push([field, member]);
     }
-    const write = ([field, member]: readonly [Field, JsonValue | undefined], comma: string): void => {
+    const write = ([field, member]: readonly [Field, JsonValue | undefined], comma: string): void =>
       this.write(field.t, member, `${indent} `, `"${field.n}": `, comma);
-    };
     this.members(shown, '{}', write, indent, start, end);
   }
 
@@ -145,9 +141,7 @@ class Lines {
       return;
     }
     this.lines.push(`${indent}${start}${brackets.charAt(0)}`);
-    members.forEach((member, i) => {
-      write(member, i === members.length - 1 ? '' : ',');
-    });
+    members.forEach((member, i) => write(member, i === members.length - 1 ? '' : ','));
     this.lines.push(`${indent}${brackets.charAt(1)}${end}`);
   }
 }

@@ -134,9 +134,7 @@ class Converter {
         if (map.kind !== 'mapping') {
           throw new JsonError('yaml: map merge requires map or sequence of maps as the value');
         }
-        this.deeper(() => {
-          this.fill(out, seen, map.items);
-        });
+        this.deeper(() => this.fill(out, seen, map.items));
       };
       if (source.kind === 'alias') this.alias(source, add);
       else add(source);

@@ -16,9 +16,9 @@ test('admission of a review knows the deadline, and records how long webhooks ta
   const admission: AdmissionChain = {
     mutates: () => true,
     readsObjects: () => true,
-    admit: ({ deadline, recordWebhookDuration }: AdmissionAttributes) => {
-      seen.push(deadline);
-      recordWebhookDuration?.('mutating-webhook', 40);
+    admit: (attributes: AdmissionAttributes) => {
+      seen.push(attributes.deadline);
+      attributes.recordWebhookDuration?.('mutating-webhook', 40);
     },
     validate: ({ name, operation, resource }) => void seen.push([operation, resource.resource, name]),
   };

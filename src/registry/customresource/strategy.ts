@@ -73,9 +73,7 @@ function updateValidation(
     const typeErrors = validateTypeMeta(gvk, object);
     const mistyped = typeErrors.length > 0;
     const before = mistyped ? typeErrors : validateObjectMetaUpdate(object.metadata, old.metadata, METADATA);
-    const warn = (text: string): void => {
-      context.warn(text);
-    };
+    const warn = (text: string): void => context.warn(text);
     return [
       ...before,
       ...withYieldPoint(context.ruleYieldPoint?.(), () =>

@@ -28,9 +28,7 @@ export class LocalConfigurations<T extends KubeObject = KubeObject> implements C
     private readonly cache: FollowedCache,
     private readonly view: Pick<ServedVersion, 'toObject'>,
   ) {
-    cache.onChange?.(() => {
-      this.changes.notify();
-    });
+    cache.onChange?.(() => this.changes.notify());
     // If the store is unavailable now, the next caller tries again.
     this.whenSynced().catch(() => undefined);
   }

@@ -190,9 +190,7 @@ class DefinitionCheck {
       return;
     }
     const compiled = compileNode(rules, schema, type, this.registry, this.environments);
-    compiled.forEach((entry, i) => {
-      this.checkCompiled(entry, at.index(i), place, type);
-    });
+    compiled.forEach((entry, i) => this.checkCompiled(entry, at.index(i), place, type));
   }
 
   /** Reports whether an error was found at a place or below it. */

@@ -40,9 +40,7 @@ export class Objects {
       mayPack,
       onLost,
       onPacked: () => (this.index = undefined),
-      onUnpacked: (leaf) => {
-        warmth.add(leaf, source);
-      },
+      onUnpacked: (leaf) => warmth.add(leaf, source),
     };
     this.source = source;
   }

@@ -227,9 +227,7 @@ export class WatchCache implements ResourceCache {
       warmBytes: warmth.stats().limit / 2,
       maxPending,
       followed: () => waits.revision,
-      install: (loaded, events) => {
-        this.install(loaded, events);
-      },
+      install: (loaded, events) => this.install(loaded, events),
     });
     const phase: Phase = { name: 'loading', load, ...phaseEnd() };
     this.begun = clock.monotonic();

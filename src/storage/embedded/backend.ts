@@ -115,9 +115,7 @@ export class EmbeddedBackend implements Backend {
       time: entry === undefined ? 0 : readHeader(entry, last).time,
       maxObjectBytes: this.options.maxObjectBytes ?? MAX_OBJECT_BYTES,
       read: (key, at) => this.read(key, at),
-      committed: (events) => {
-        feed.push(events);
-      },
+      committed: (events) => feed.push(events),
       housekeep: () => this.removeSome(),
     });
     return { environment, committer, feed, lock };

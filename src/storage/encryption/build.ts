@@ -146,16 +146,12 @@ function makeKms({ apiVersion, name, endpoint, timeoutMillis }: KmsConfiguration
       'error while building transformers: KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.',
     );
   const { clock, observer, failed } = options;
-  const called: KmsServiceOptions['called'] = (method, millis, error) => {
-    observer.called(name, method, millis, error);
-  };
+  const called: KmsServiceOptions['called'] = (method, millis, error) => observer.called(name, method, millis, error);
   return new KmsProvider({
     name,
     clock,
     observer,
     service: new GrpcKmsService({ endpoint, timeoutMillis, clock, called }),
-    failed: (error) => {
-      failed(name, error);
-    },
+    failed: (error) => failed(name, error),
   });
 }

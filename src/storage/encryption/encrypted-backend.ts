@@ -53,9 +53,7 @@ export class EncryptedBackend extends DelegatingBackend {
       ...(staging && { staging: (name: string) => new EncryptedStaging(staging(name), copy) }),
       // Encrypted objects have no fields to index.
       ...(index && {
-        index: (resource: string, fields: readonly string[]) => {
-          index(resource, isClear(resource) ? fields : []);
-        },
+        index: (resource: string, fields: readonly string[]) => index(resource, isClear(resource) ? fields : []),
       }),
       // Decryption is asynchronous, so encrypted objects cannot be read synchronously.
       ...(atHand && {

@@ -70,9 +70,7 @@ export class Encryption {
 
   private schedule(millis: number): void {
     if (this.closed) return;
-    this.timer = this.options.clock.setTimer(millis, () => {
-      void this.poll();
-    });
+    this.timer = this.options.clock.setTimer(millis, () => void this.poll());
   }
 
   private async poll(): Promise<void> {
@@ -104,9 +102,7 @@ export class Encryption {
     this.hash = hash;
     this.options.onActiveHash(hash);
     // Reads that still use the old transformers have ended by then.
-    this.options.clock.setTimer(HEALTH_MILLIS, () => {
-      old.close();
-    });
+    this.options.clock.setTimer(HEALTH_MILLIS, () => old.close());
     for (const listener of this.listeners) listener();
     return true;
   }

@@ -7,7 +7,7 @@ const context = Buffer.from('secrets\0default/a');
 const text = Buffer.from('{"apiVersion":"v1"}');
 
 /** NaCl's own test vector (tests/secretbox.c). */
-test('secretbox matches NaCl', async () => {
+test('secretbox matches NaCl', () => {
   const hex = (s: string): Buffer => Buffer.from(s, 'hex');
   const key = hex('1b27556473e985d462cd51197a9a46c76009549eac6474f206c4ee0844f68389');
   const nonce = hex('69696ee955b62b73cd62bda875fc73d68219e0036b7a0b37');
@@ -17,7 +17,7 @@ test('secretbox matches NaCl', async () => {
   const box = hex(
     'f3ffc7703f9400e52a7dfb4b3d3305d98e993b9f48681273c29650ba32fc76ce48332ea7164d96a4476fb8c531a1186ac0dfc17c98dce87b4da7f011ec48c97271d2c20f9b928fe2270d6fb863d51738b48eeee314a7cc8ab932164548e526ae90224368517acfeabd6bb3732bc0e9da99832b61ca01b6de56244a9e88d5f9b37973f622a43d14a6599b1f654cb45a74e355a5',
   );
-  const { data } = await new Secretbox(key).fromStorage(Buffer.concat([nonce, box]));
+  const { data } = new Secretbox(key).fromStorage(Buffer.concat([nonce, box]));
   expect(Buffer.from(data).equals(message)).toBe(true);
 });
 

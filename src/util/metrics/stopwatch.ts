@@ -24,9 +24,7 @@ export interface Stopwatch {
 export function timed<T>(watch: Stopwatch | undefined, layer: Layer, work: () => T): T {
   if (watch === undefined) return work();
   const began = watch.monotonic();
-  const done = (): void => {
-    watch.record(layer, watch.monotonic() - began);
-  };
+  const done = (): void => watch.record(layer, watch.monotonic() - began);
   let result: T;
   try {
     result = work();

@@ -40,17 +40,13 @@ gauge(
   'workqueue_unfinished_work_seconds',
   "How many seconds of work has done that is in progress and hasn't been observed by work_duration. Large values indicate stuck threads. One can deduce the number of stuck threads by observing the rate at which this increases.",
   labels,
-  (gauge) => {
-    setAll(gauge, (seconds) => seconds.reduce((sum, one) => sum + one, 0));
-  },
+  (gauge) => setAll(gauge, (seconds) => seconds.reduce((sum, one) => sum + one, 0)),
 );
 gauge(
   'workqueue_longest_running_processor_seconds',
   'How many seconds has the longest running processor for workqueue been running.',
   labels,
-  (gauge) => {
-    setAll(gauge, (seconds) => Math.max(0, ...seconds));
-  },
+  (gauge) => setAll(gauge, (seconds) => Math.max(0, ...seconds)),
 );
 
 /** The metrics of one queue, with the names that work queues have in Kubernetes. */

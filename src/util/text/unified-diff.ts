@@ -50,9 +50,7 @@ function range(from: number, to: number): string {
 /** The positions of each line in b, without the popular lines. */
 function placesOf(b: readonly string[]): Map<string, number[]> {
   const places = new Map<string, number[]>();
-  b.forEach((line, i) => {
-    append(places, line, i);
-  });
+  b.forEach((line, i) => append(places, line, i));
   if (b.length < POPULAR_FROM) return places;
   const most = Math.floor(b.length / 100) + 1;
   for (const [line, at] of places) if (at.length > most) places.delete(line);

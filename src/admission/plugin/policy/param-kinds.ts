@@ -22,8 +22,6 @@ export class ParamKinds {
 
   follow(policies: NamesParams): void {
     this.followed.push(policies);
-    policies.subscribe(() => {
-      this.source.retain(this.followed.flatMap((one) => one.paramKinds()));
-    });
+    policies.subscribe(() => this.source.retain(this.followed.flatMap((one) => one.paramKinds())));
   }
 }

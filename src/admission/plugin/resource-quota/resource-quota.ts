@@ -66,9 +66,9 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
     if (evaluator?.handles(change) !== true) return;
     if (this.quotas.cached(namespace).length === 0) return;
     return new Promise((resolve, reject) => {
-      const timer = this.clock.setTimer(TIMEOUT_MILLIS, () => {
-        reject(newInternalError('resource quota evaluation timed out'));
-      });
+      const timer = this.clock.setTimer(TIMEOUT_MILLIS, () =>
+        reject(newInternalError('resource quota evaluation timed out')),
+      );
       const allow = (): void => {
         timer.cancel();
         resolve();

@@ -67,9 +67,7 @@ export function serviceAccountAdmission(dependencies: ServiceAccountDependencies
         const of = `${attributes.namespace}/${pod.metadata.name ?? ''}`;
         throw refusal(attributes, `no service account specified for pod ${of}`);
       }
-      return withAccount(dependencies, attributes, name, (account) => {
-        enforceMountable(attributes, account, pod);
-      });
+      return withAccount(dependencies, attributes, name, (account) => enforceMountable(attributes, account, pod));
     },
   };
 }

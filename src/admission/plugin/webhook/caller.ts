@@ -154,9 +154,8 @@ export function observeCall(
   error: unknown,
 ): void {
   const { operation } = attributes;
-  const observe = (rejected: boolean, code: number): void => {
+  const observe = (rejected: boolean, code: number): void =>
     metrics.called(hook.name, type, operation, rejected, code, millis);
-  };
   if (error === undefined) observe(false, 200);
   else if (error instanceof CallError) {
     const rejected = !hook.ignoresFailures;

@@ -29,9 +29,7 @@ function strategy(
   };
 }
 
-const emptyRulesAreNull = (role: KubeObject): void => {
-  emptyListIsNull(role, 'rules');
-};
+const emptyRulesAreNull = (role: KubeObject): void => emptyListIsNull(role, 'rules');
 
 export const roleStrategy = strategy(validateRole, emptyRulesAreNull);
 

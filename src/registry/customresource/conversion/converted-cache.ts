@@ -89,12 +89,8 @@ class PreparingReceiver implements WatchReceiver {
     if (this.stopped) watcher.stop();
     else if (this.resumable) this.resume();
     return {
-      resume: () => {
-        this.resume();
-      },
-      stop: () => {
-        this.stop();
-      },
+      resume: () => this.resume(),
+      stop: () => this.stop(),
     };
   }
 

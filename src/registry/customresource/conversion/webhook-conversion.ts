@@ -110,9 +110,8 @@ export class WebhookConversion implements Conversion {
     const begun = clock.monotonic();
     const from = parseGroupVersion(batch.objects[0]?.apiVersion ?? '')?.version ?? '';
     const to = parseGroupVersion(groupVersion)?.version ?? '';
-    const ended = (failure?: ConversionFailure): void => {
+    const ended = (failure?: ConversionFailure): void =>
       observe({ definition: name, from, to, seconds: (clock.monotonic() - begun) / 1000, failure });
-    };
     let step: ConversionFailure = 'conversion_webhook_call_failure';
     try {
       const converted = await this.review(batch, groupVersion, (next) => (step = next));

@@ -329,12 +329,8 @@ class LocalClient implements LoopbackClient {
     const { served, store } = this.api();
     const options = { ...WATCH_ALL, start: { mode: 'most-recent' as const }, initialEventsBookmark: true };
     const broken = new AbortController();
-    const events = new OrderedEvents(listener, served, () => {
-      broken.abort();
-    });
-    await watchUntilDone(store.cache, options, AbortSignal.any([signal, broken.signal]), (event) => {
-      events.add(event);
-    });
+    const events = new OrderedEvents(listener, served, () => broken.abort());
+    await watchUntilDone(store.cache, options, AbortSignal.any([signal, broken.signal]), (event) => events.add(event));
     await events.delivered;
   }
 

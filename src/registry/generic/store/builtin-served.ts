@@ -164,9 +164,7 @@ function fieldManagers(
       typeOf: (wanted) => mergeTypeOf(type, wanted, mergeTypes),
       resetFields,
       emptyObject: emptyObjectOf(kind),
-      applyDefaults: (object) => {
-        normalizeInPlace(schema, object, defaults);
-      },
+      applyDefaults: (object) => normalizeInPlace(schema, object, defaults),
       clock,
       ...(type.versions.length > 1 && { converter: versionConverter(type) }),
     });

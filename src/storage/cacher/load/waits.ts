@@ -25,9 +25,7 @@ export class LoadWaits {
     this.waiting++;
     let timer: Timer | undefined;
     const tooLong = new Promise<never>((_, reject) => {
-      timer = this.clock.setTimer(millis, () => {
-        reject(this.refusal(since));
-      });
+      timer = this.clock.setTimer(millis, () => reject(this.refusal(since)));
     });
     try {
       await Promise.race([left, tooLong]);

@@ -64,9 +64,7 @@ function block(leaf: ItemLeaf, representation: Representation, budget: Budget): 
   const bytes = joinIdentity(items, separator, offsets);
   if (!leaf.current) return data.bytes.put(representation.id, bytes);
   const home = new BlockBuffer(bytes);
-  items.forEach((item, i) => {
-    item.moveToBlock(home, (offsets[i] ?? 0) + separator.length);
-  });
+  items.forEach((item, i) => item.moveToBlock(home, (offsets[i] ?? 0) + separator.length));
   return data.bytes.put(representation.id, bytes, 'shared');
 }
 

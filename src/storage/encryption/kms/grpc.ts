@@ -46,9 +46,7 @@ export class GrpcClient {
   /** Calls a method. Waits for the service to be reachable for as long as the call may take. Throws TransformError. */
   async call(method: string, request: Uint8Array, timeoutMillis: number): Promise<Uint8Array> {
     const late = new AbortController();
-    const timer = this.clock.setTimer(timeoutMillis, () => {
-      late.abort();
-    });
+    const timer = this.clock.setTimer(timeoutMillis, () => late.abort());
     try {
       for (;;) {
         const answer = await this.attempt(method, request, late.signal);
@@ -84,9 +82,7 @@ export class GrpcClient {
         reject(error);
         stream.close(constants.NGHTTP2_CANCEL);
       };
-      const expired = (): void => {
-        fail(rpcError('DeadlineExceeded', 'context deadline exceeded'));
-      };
+      const expired = (): void => fail(rpcError('DeadlineExceeded', 'context deadline exceeded'));
       signal.addEventListener('abort', expired, { once: true });
       if (signal.aborted) expired();
       const chunks: Buffer[] = [];
@@ -130,12 +126,8 @@ export class GrpcClient {
     const path = this.socket.startsWith('@') ? `\0${this.socket.slice(1)}` : this.socket;
     const made = connectHttp2('http://localhost', { createConnection: () => connect({ path }) });
     // The streams report the error.
-    made.on('error', () => {
-      made.destroy();
-    });
-    made.on('goaway', () => {
-      made.close();
-    });
+    made.on('error', () => made.destroy());
+    made.on('goaway', () => made.close());
     made.unref();
     this.session = made;
     return made;

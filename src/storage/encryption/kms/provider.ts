@@ -174,9 +174,7 @@ export class KmsProvider implements Transformer {
       this.options.failed(asError(error));
     }
     if (this.closed) return;
-    this.timer = this.options.clock.setTimer(well ? POSITIVE_INTERVAL : NEGATIVE_INTERVAL, () => {
-      void this.start();
-    });
+    this.timer = this.options.clock.setTimer(well ? POSITIVE_INTERVAL : NEGATIVE_INTERVAL, () => void this.start());
   }
 
   private async probe(): Promise<void> {

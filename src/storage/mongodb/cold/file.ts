@@ -237,10 +237,7 @@ export class ColdFile {
   /** Ends a load of a type: it is not resumed any more. All of its data is removed after a while, the checkpoint first. */
   endLoad(load: number, resource: string | undefined): void {
     this.ended.push({ load, since: this.options.clock.monotonic(), resource, kinds: 0 });
-    if (resource !== undefined)
-      this.write((root) => {
-        removeCheckpoint(root, resource, load);
-      });
+    if (resource !== undefined) this.write((root) => removeCheckpoint(root, resource, load));
   }
 
   /** Schedules the removal of a record that no place refers to any more. The `write` that changed the place must have succeeded. */
@@ -260,9 +257,7 @@ export class ColdFile {
 
   /** Stores a checkpoint; false if there is no room. */
   setCheckpoint(resource: string, checkpoint: Checkpoint): boolean {
-    return this.write((root) => {
-      root.putSync(checkpointKey(resource), encodeCheckpoint(checkpoint));
-    });
+    return this.write((root) => root.putSync(checkpointKey(resource), encodeCheckpoint(checkpoint)));
   }
 
   read(load: number, key: string, revision: Revision): StoredObject | undefined {
@@ -299,9 +294,7 @@ export class ColdFile {
     const root = this.opened?.root;
     if (root === undefined) return false;
     try {
-      root.transactionSync(() => {
-        change(root);
-      });
+      root.transactionSync(() => change(root));
       return true;
     } catch (error) {
       this.full = `the file of --cache-dir cannot be written: ${messageOf(error)}`;

@@ -72,9 +72,7 @@ export class ColdType {
         save: (states) => {
           if (this.isDue()) void this.save(states);
         },
-        drop: () => {
-          this.endLoad();
-        },
+        drop: () => this.endLoad(),
       },
     };
   }

@@ -12,12 +12,8 @@ export function traceCommands(client: MongoClient): void {
     const parent = parentOf(event);
     if (parent !== undefined) spans.set(event.requestId, parent.start(...described(event)));
   });
-  client.on('commandSucceeded', (event) => {
-    over(event);
-  });
-  client.on('commandFailed', (event) => {
-    over(event, event.failure);
-  });
+  client.on('commandSucceeded', (event) => over(event));
+  client.on('commandFailed', (event) => over(event, event.failure));
 }
 
 function parentOf({ commandName }: CommandStartedEvent): Span | undefined {

@@ -107,9 +107,7 @@ class ValidatingRequest {
       forEachSequentially(bindings, (binding) =>
         this.guarded(policy, binding, () => this.runBinding(policy, binding, resource, opened)),
       );
-    return then(then(store, run), () => {
-      this.audit.publish(policy.name);
-    });
+    return then(then(store, run), () => this.audit.publish(policy.name));
   }
 
   private guarded(
@@ -117,9 +115,7 @@ class ValidatingRequest {
     binding: Binding | undefined,
     run: () => MaybePromise<void>,
   ): MaybePromise<void> {
-    return rescue(run, (error) => {
-      this.misconfigured(policy, binding, error);
-    });
+    return rescue(run, (error) => this.misconfigured(policy, binding, error));
   }
 
   private misconfigured(policy: ValidatingPolicy, binding: Binding | undefined, error: unknown): void {
@@ -155,9 +151,7 @@ class ValidatingRequest {
     if (params.length === 0) return;
     return then(namespaceObject(this.attributes, this.dependencies.sources), (namespace) =>
       forEachSequentially(params, (param) =>
-        then(this.evaluate(policy, resource, param, namespace), (result) => {
-          this.recordResult(policy, binding, result);
-        }),
+        then(this.evaluate(policy, resource, param, namespace), (result) => this.recordResult(policy, binding, result)),
       ),
     );
   }
@@ -213,9 +207,8 @@ class ValidatingRequest {
   private enforce(policy: ValidatingPolicy, binding: Binding, decision: Decision, index: number): void {
     const { metrics } = this.dependencies;
     const { message, reason, seconds } = decision;
-    const count = (action: 'deny' | 'audit' | 'warn'): void => {
+    const count = (action: 'deny' | 'audit' | 'warn'): void =>
       metrics.checked(action, policy.name, binding.name, errorTypeOf(message), seconds);
-    };
     for (const action of stringsOf(binding.spec['validationActions'])) {
       if (action === 'Deny') {
         this.denials.push({ policy: policy.name, binding: binding.name, message, reason });

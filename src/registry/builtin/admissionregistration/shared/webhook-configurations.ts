@@ -57,9 +57,7 @@ const webhookConfigurations = (
       objectsOf(object['webhooks']).length,
       Age.of(object),
     ]),
-    applyDefaults: (object) => {
-      objectsOf(object['webhooks']).forEach(applyDefaultsTo);
-    },
+    applyDefaults: (object) => objectsOf(object['webhooks']).forEach(applyDefaultsTo),
   });
 
 export const validatingWebhookConfigurations = webhookConfigurations(

@@ -41,9 +41,7 @@ export const validatingAdmissionPolicies = (access: ParamAccess): ResourceType =
       prepareForCreate: (_context, policy) => {
         policy['status'] = {};
       },
-      prepareForUpdate: (_context, policy, old) => {
-        keepField('status', policy, old);
-      },
+      prepareForUpdate: (_context, policy, old) => keepField('status', policy, old),
       resetFields: resets(['status']),
     },
     subresources: { status: statusStrategy },

@@ -48,12 +48,8 @@ function specErrors(object: KubeObject): FieldError[] {
 export const leaseStrategy: Strategy = {
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: false,
-  prepareForCreate: (_context, object) => {
-    dropCoordinated(object, undefined);
-  },
-  prepareForUpdate: (_context, object, old) => {
-    dropCoordinated(object, old);
-  },
+  prepareForCreate: (_context, object) => dropCoordinated(object, undefined),
+  prepareForUpdate: (_context, object, old) => dropCoordinated(object, old),
   validateCreate: (_context, object) => [
     ...validateObjectMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain),
     ...specErrors(object),

@@ -86,9 +86,7 @@ function statusErrors(object: KubeObject): FieldError[] {
 export const namespaceStatusStrategy: Strategy = {
   ...namespaceStrategy,
   resetFields: resets(['spec']),
-  prepareForUpdate: (_context, object, old) => {
-    keepField('spec', object, old);
-  },
+  prepareForUpdate: (_context, object, old) => keepField('spec', object, old),
   validateUpdate: (_context, object, old) => [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),
     ...statusErrors(object),
@@ -97,9 +95,7 @@ export const namespaceStatusStrategy: Strategy = {
 
 export const namespaceFinalizeStrategy: Strategy = {
   ...namespaceStrategy,
-  prepareForUpdate: (_context, object, old) => {
-    keepField('status', object, old);
-  },
+  prepareForUpdate: (_context, object, old) => keepField('status', object, old),
   validateUpdate: (_context, object, old) => [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),
     ...finalizerErrors(object, (i) => FINALIZERS.index(i)),

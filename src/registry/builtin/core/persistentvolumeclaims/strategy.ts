@@ -165,9 +165,7 @@ export const claimStrategy: Strategy = {
 export const claimStatusStrategy: Strategy = {
   ...claimStrategy,
   resetFields: resets(['spec']),
-  prepareForUpdate: (_context, object, old) => {
-    keepField('spec', object, old);
-  },
+  prepareForUpdate: (_context, object, old) => keepField('spec', object, old),
   validateUpdate: (_context, object, old) => [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),
     ...claimStatusErrors(object),

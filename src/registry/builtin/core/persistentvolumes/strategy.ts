@@ -253,9 +253,7 @@ export const persistentVolumeStrategy: Strategy = {
   prepareForCreate: (context, object) => {
     object['status'] = { phase: 'Pending', lastPhaseTransitionTime: formatTime(context.receivedAt) };
   },
-  prepareForUpdate: (_context, object, old) => {
-    keepField('status', object, old);
-  },
+  prepareForUpdate: (_context, object, old) => keepField('status', object, old),
   validateCreate: (_context, object) => persistentVolumeErrors(object),
   // kube-apiserver validates the volume twice, and returns each error twice.
   validateUpdate: (_context, object, old) => [

@@ -54,9 +54,7 @@ export const podStrategy: Strategy = {
     dropDisabled(spec);
     fillSelectors(spec, pod.metadata.labels ?? {});
     emptySourcesAreNull(pod);
-    appArmorAnnotationsToFields(pod, (text) => {
-      context.warn(text);
-    });
+    appArmorAnnotationsToFields(pod, (text) => context.warn(text));
   },
   prepareForUpdate: (_context, pod, old) => {
     keepField('status', pod, old);

@@ -60,9 +60,7 @@ export const quotaStrategy: Strategy = {
   prepareForCreate: (_context, object) => {
     object['status'] = {};
   },
-  prepareForUpdate: (_context, object, old) => {
-    keepField('status', object, old);
-  },
+  prepareForUpdate: (_context, object, old) => keepField('status', object, old),
   validateCreate: (_context, object) => [
     ...validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain),
     ...specErrors(object),
@@ -74,9 +72,7 @@ export const quotaStrategy: Strategy = {
 export const quotaStatusStrategy: Strategy = {
   ...quotaStrategy,
   resetFields: resets(['spec']),
-  prepareForUpdate: (_context, object, old) => {
-    keepField('spec', object, old);
-  },
+  prepareForUpdate: (_context, object, old) => keepField('spec', object, old),
   validateUpdate: (_context, object, old) => [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),
     ...((object.metadata.resourceVersion ?? '') === '' ? [required('resourceVersion')] : []),

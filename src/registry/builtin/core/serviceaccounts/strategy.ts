@@ -32,12 +32,8 @@ function warnings(object: KubeObject, old: KubeObject | undefined): string[] {
 export const serviceAccountStrategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
-  prepareForCreate: (_context, object) => {
-    cleanSecrets(object);
-  },
-  prepareForUpdate: (_context, object) => {
-    cleanSecrets(object);
-  },
+  prepareForCreate: (_context, object) => cleanSecrets(object),
+  prepareForUpdate: (_context, object) => cleanSecrets(object),
   validateCreate: (_context, object) => validate(object),
   validateUpdate: (_context, object, old) => [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),

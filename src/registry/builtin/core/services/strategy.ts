@@ -221,9 +221,7 @@ export const serviceStatusStrategy: Strategy = {
     object['status'] = { loadBalancer: {} };
   },
   warningsOnUpdate: (_context, object) => serviceStatusWarnings(object),
-  prepareForUpdate: (_context, object, old) => {
-    keepField('spec', object, old);
-  },
+  prepareForUpdate: (_context, object, old) => keepField('spec', object, old),
   validateUpdate: (_context, object, old) => [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),
     ...statusErrors(object, old),
