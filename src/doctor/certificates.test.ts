@@ -79,7 +79,12 @@ describe('checkCertificates', () => {
     ['one of tomorrow', early, ca.pem, 'failed: .*tls.crt is not valid before '],
     ['one for another user', other, ca.pem, `failed: .* is not valid for ${NAME} \\(DNS:other.annex-system.svc\\)`],
     ['one of another CA', good, stranger.pem, 'failed: no valid CA in .*ca.crt issued .*tls.crt; fix:'],
-    ['a key of another certificate', { cert: good.cert, key: other.key }, ca.pem, 'failed: .*tls.key is not the key of .*tls.crt'],
+    [
+      'a key of another certificate',
+      { cert: good.cert, key: other.key },
+      ca.pem,
+      'failed: .*tls.key is not the key of .*tls.crt',
+    ],
     ['no certificate', { cert: 'x', key: good.key }, ca.pem, 'failed: .*tls.crt contains no certificate'],
     ['no CA', good, 'x', 'failed: data does not contain any valid .*; fix: put the PEM certificates of the CA'],
   ])('%s', (_, { cert, key }, bundle, expected) => {

@@ -33,11 +33,7 @@ describe('annex doctor', () => {
   });
 
   test.each([
-    [
-      'both modes',
-      ['--service-name=a', '--server-kubeconfig=/k'],
-      '--server-kubeconfig is for standalone servers',
-    ],
+    ['both modes', ['--service-name=a', '--server-kubeconfig=/k'], '--server-kubeconfig is for standalone servers'],
     ['a flag that does not exist', ['--service-name=a', '--nonsense'], "unknown option '--nonsense'"],
     ['half a certificate', ['--service-name=a', '--tls-cert-file=/c'], 'must be given together'],
   ])('refuses %s', async (_, args, message) => {

@@ -189,7 +189,7 @@ async function servesFromMemory({ http }: Replica): Promise<void> {
 described('servers that share one MongoDB', () => {
   test.each([
     ['two', 2, []],
-    ['three, with a log of the type\'s own,', 3, ['--mongodb-log-overrides', '/configmaps#maps']],
+    ["three, with a log of the type's own,", 3, ['--mongodb-log-overrides', '/configmaps#maps']],
   ] as const)('%s agree, also after restarts', async (_, count, flags) => {
     const set = sets[0] ?? (await replicaSet(1));
     const group = new Replicas(set.uri, flags);

@@ -51,7 +51,11 @@ describe('the command', () => {
     ],
     ['an unknown backend', ['serve', '--storage-backend', 'paper'], /--storage-backend: must be one of/],
     ['an unknown gate', ['serve', '--feature-gates', 'NoSuchGate=true'], /--feature-gates: .*NoSuchGate/],
-    ['a gate that is neither true nor false', ['serve', '--feature-gates', 'WatchList=maybe'], /--feature-gates: .*WatchList/],
+    [
+      'a gate that is neither true nor false',
+      ['serve', '--feature-gates', 'WatchList=maybe'],
+      /--feature-gates: .*WatchList/,
+    ],
     ['an unknown controller', ['serve', '--controllers', 'no-such'], /--controllers: .*no-such/],
     [
       'an unknown authorizer',
@@ -60,11 +64,7 @@ describe('the command', () => {
     ],
     ['an invalid duration', ['serve', '--request-timeout', '5'], /--request-timeout/],
     ['a request timeout of zero', ['serve', '--request-timeout', '0s'], /--request-timeout must be positive/],
-    [
-      'too large a chance',
-      ['serve', '--goaway-chance', '0.5'],
-      /--goaway-chance: must be a number between 0 and 0.02/,
-    ],
+    ['too large a chance', ['serve', '--goaway-chance', '0.5'], /--goaway-chance: must be a number between 0 and 0.02/],
     ['a certificate without its key', ['serve', '--tls-cert-file', 'x'], /must be given together/],
     ['an invalid boolean', ['serve', '--anonymous-auth=perhaps'], /--anonymous-auth: must be true or false/],
   ])('%s is an error that names it', async (_name, args, text) => {

@@ -153,11 +153,7 @@ describe('Protobuf of kube-apiserver', () => {
   });
 
   test.each<[string, string, JsonObject]>([
-    [
-      'an unknown group is ignored',
-      '\x0a\x03\x0a\x01a\x9b\x06\x08\x02\x9c\x06',
-      { metadata: { name: 'a' } },
-    ],
+    ['an unknown group is ignored', '\x0a\x03\x0a\x01a\x9b\x06\x08\x02\x9c\x06', { metadata: { name: 'a' } }],
     [
       'a message in parts is merged',
       '\x0a\x0b\x0a\x01x\x5a\x06\x0a\x01a\x12\x01b\x0a\x08\x5a\x06\x0a\x01c\x12\x01d',

@@ -287,11 +287,7 @@ describe('errors of the reader and the scanner', () => {
     ['half a surrogate pair', bytes(0xed, 0xa0, 0x80), 'yaml: invalid Unicode character'],
     ['half a character of UTF-16', bytes(0xff, 0xfe, 0x61), 'yaml: incomplete UTF-16 character'],
     ['a tab alone', '\t', 'yaml: found character that cannot start any token'],
-    [
-      'a tab that continues a scalar',
-      'a: b\n\tc: d',
-      'yaml: line 2: found a tab character that violates indentation',
-    ],
+    ['a tab that continues a scalar', 'a: b\n\tc: d', 'yaml: line 2: found a tab character that violates indentation'],
     ['a tab that begins a key', 'a:\n\tc: d', 'yaml: line 2: found character that cannot start any token'],
     ['another version', '%YAML 1.2\n---\na: b', 'yaml: found incompatible YAML document'],
     ['a list as a key', '[a]: b', 'yaml: invalid map key: []interface {}{"a"}'],

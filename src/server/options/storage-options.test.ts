@@ -14,7 +14,7 @@ describe('--mongodb-log-overrides', () => {
     ['no log', 'g.io/things', 'must be of format: group/resource#log'],
     ['an empty log', 'g.io/things#', 'must be of format: group/resource#log'],
     ['no group', 'things#log', 'must be of format: group/resource#log'],
-    ['a log with a dot, which a type\'s name could equal', 'g.io/things#a.b', 'must be of format: group/resource#log'],
+    ["a log with a dot, which a type's name could equal", 'g.io/things#a.b', 'must be of format: group/resource#log'],
     ['a log that is not a label', 'g.io/things#-a', 'must be of format: group/resource#log'],
   ])('%s', (_, override, reason) => {
     expect(() => logOverrides([override])).toThrow(`--mongodb-log-overrides invalid: "${override}" ${reason}`);

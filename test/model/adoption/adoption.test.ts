@@ -44,7 +44,7 @@ describe('an adoption, there and back, with any party stopping anywhere', () => 
     ['there, without fence and unserved versions', { fence: false, unserved: false }],
     ['there, with versions that are served forever', { unserved: false }],
     ['there, by a fence that somebody removed', { identity: false }],
-    ['there, in a cluster that has passed Annex\'s first revision', { below: false }],
+    ["there, in a cluster that has passed Annex's first revision", { below: false }],
     ['there, given up below what was shown', { raiseAll: false }],
     ['there, given up with watch caches that continue', { restart: false }],
     ['with two leaders that both write the status', { compare: false }],

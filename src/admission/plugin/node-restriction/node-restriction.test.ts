@@ -190,7 +190,12 @@ describe('nodes', () => {
       node({}),
       'node "n" is not allowed to modify ownerReferences',
     ],
-    ['a label is removed', node({}), node({ 'kubernetes.io/c': '' }), 'is not allowed to modify labels: kubernetes.io/c'],
+    [
+      'a label is removed',
+      node({}),
+      node({ 'kubernetes.io/c': '' }),
+      'is not allowed to modify labels: kubernetes.io/c',
+    ],
     ['a label stays', node({ 'kubernetes.io/c': '' }), node({ 'kubernetes.io/c': '' }), 'admitted'],
   ])('%s', async (_, object, old, message) => {
     expect(await write(object, old)).toBe(message);
