@@ -1,4 +1,4 @@
-import { loadProtobufCodec } from '../apimachinery/protobuf/load.js';
+import { loadProtobufCodec } from '../apimachinery/protobuf/protobuf.js';
 import { formatGroupVersion } from '../apimachinery/meta/meta.js';
 import type { EscalationDependencies } from '../registry/builtin/rbac/escalation.js';
 import { offloadableBuiltins } from './builtins.js';

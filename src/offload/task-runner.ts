@@ -6,7 +6,7 @@ import type { AdmissionAttributes, AdmissionChain } from '../admission/interface
 import { parseJson } from '../apimachinery/json/decode.js';
 import { isObject, stringifyJson } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
-import { loadProtobufCodec } from '../apimachinery/protobuf/load.js';
+import { loadProtobufCodec } from '../apimachinery/protobuf/protobuf.js';
 import type { Authorizer } from '../authorization/authorizer/interfaces.js';
 import { createHandler } from '../endpoints/handlers/create.js';
 import { deleteHandler } from '../endpoints/handlers/delete.js';

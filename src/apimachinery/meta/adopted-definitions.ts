@@ -1,4 +1,4 @@
-import { objectAt, stringAt, type JsonObject } from '../json/json.js';
+import { objectAt, textAt, type JsonObject } from '../json/json.js';
 import { newTooManyRequests } from './errors.js';
 import type { GroupResource, KubeObject } from './meta.js';
 
@@ -58,7 +58,7 @@ interface Adopted {
 }
 
 /** Returns the group of a definition. */
-export const groupOf = (definition: JsonObject): string => stringAt(objectAt(definition, 'spec'), 'group') ?? '';
+export const groupOf = (definition: JsonObject): string => textAt(objectAt(definition, 'spec'), 'group');
 
 /**
  * The state of adoptions according to their definitions. Each definition is passed to it before it is served, so that no replica

@@ -108,12 +108,12 @@ export class FieldPath {
 
 type Where = FieldPath | string;
 
-export const notFound = (field: Where, value: JsonValue | undefined): FieldError =>
-  new FieldError('FieldValueNotFound', field.toString(), value, '');
+export const notFound = (field: Where, value: JsonValue | undefined, detail = ''): FieldError =>
+  new FieldError('FieldValueNotFound', field.toString(), value, detail);
 export const required = (field: Where, detail = ''): FieldError =>
   new FieldError('FieldValueRequired', field.toString(), '', detail);
-export const duplicate = (field: Where, value: JsonValue | undefined): FieldError =>
-  new FieldError('FieldValueDuplicate', field.toString(), value, '');
+export const duplicate = (field: Where, value: JsonValue | undefined | Printed, detail = ''): FieldError =>
+  new FieldError('FieldValueDuplicate', field.toString(), value, detail);
 export const invalid = (
   field: Where,
   value: JsonValue | undefined | Printed | typeof OMIT,

@@ -1,5 +1,5 @@
 import { strayByte, wellFormed } from '../../util/text/utf8.js';
-import { Float, type JsonObject, type JsonValue, objectAt, stringAt } from '../json/json.js';
+import { Float, type JsonObject, type JsonValue, objectAt, textAt } from '../json/json.js';
 
 export interface OwnerReference extends JsonObject {
   apiVersion?: string;
@@ -47,10 +47,10 @@ export interface KubeObject extends JsonObject {
 }
 
 /** Returns an object's name; empty if it has none. */
-export const nameOf = (object: JsonObject): string => stringAt(objectAt(object, 'metadata'), 'name') ?? '';
+export const nameOf = (object: JsonObject): string => textAt(objectAt(object, 'metadata'), 'name');
 
 /** Returns an object's namespace; empty if it has none. */
-export const namespaceOf = (object: JsonObject): string => stringAt(objectAt(object, 'metadata'), 'namespace') ?? '';
+export const namespaceOf = (object: JsonObject): string => textAt(objectAt(object, 'metadata'), 'namespace');
 
 export interface GroupVersion {
   readonly group: string;

@@ -1,6 +1,6 @@
 import type { DetailedJson } from '../json/decode.js';
 import { JsonError } from '../json/syntax.js';
-import { isObject, type JsonObject, type JsonValue, stringAt } from '../json/json.js';
+import { isObject, type JsonObject, type JsonValue, textAt } from '../json/json.js';
 import { CborError, CborReader, cborTypeOf } from '../cbor/reader.js';
 import { ContentError, type ProtobufCodec, type TypeMeta } from './protobuf.js';
 import { ProtobufError } from './wire.js';
@@ -26,8 +26,8 @@ export function decodeCborBody(body: Uint8Array): DetailedJson {
     return reader.floats.size === 0 ? { value, duplicates: [] } : { value, duplicates: [], floats: reader.floats };
   if (value === null || reader.hasDuplicateType) throw new JsonError(`${UNDETERMINED}${problem}`);
   throw new UnreadableObjectError(problem, {
-    apiVersion: stringAt(value, 'apiVersion') ?? '',
-    kind: stringAt(value, 'kind') ?? '',
+    apiVersion: textAt(value, 'apiVersion'),
+    kind: textAt(value, 'kind'),
   });
 }
 

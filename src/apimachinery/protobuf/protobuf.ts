@@ -1,10 +1,11 @@
 import protobuf from 'protobufjs';
-import { type JsonObject, stringAt } from '../json/json.js';
+import { type JsonObject, textAt } from '../json/json.js';
 import { formatGroupVersion, parseGroupVersion } from '../meta/meta.js';
-import type { RawTypes } from '../scheme/types.js';
+import { type RawTypes, readTypes } from '../scheme/types.js';
 import { decodeMessage, encodeInto } from './messages.js';
 import { type Plan, Planner } from './plan.js';
-import { ProtobufError, ReverseWriter, varintSize, WireReader, wireBytes, wrongWireType } from './wire.js';
+import { ProtobufError, ReverseWriter, varintSize, wireBytes, WireReader, wrongWireType } from './wire.js';
+import { readDataFile } from '../scheme/data-files.js';
 
 /** The type of an object. */
 export interface TypeMeta {
@@ -106,7 +107,7 @@ export class ProtobufCodec {
 
   /** Encodes an object with apiVersion and kind, in its envelope. */
   encode(object: JsonObject): Uint8Array {
-    const type = { apiVersion: stringAt(object, 'apiVersion') ?? '', kind: stringAt(object, 'kind') ?? '' };
+    const type = { apiVersion: textAt(object, 'apiVersion'), kind: textAt(object, 'kind') };
     const writer = new ReverseWriter();
     encodeInto(writer, this.planOf(type), object);
     return Buffer.concat([envelopeHead(type, writer.length), writer.finish(), envelopeTail]);
@@ -242,4 +243,11 @@ export function encodeWatchEvent(type: string, object: Uint8Array): Uint8Array {
   const length = Buffer.alloc(4);
   length.writeUInt32BE(head.length + object.length);
   return Buffer.concat([length, head, object]);
+}
+
+/** Creates the codec of the built-in types from the data folder. */
+export function loadProtobufCodec(): ProtobufCodec {
+  // The file ships with the program and has this shape.
+  const descriptors: unknown = readDataFile('protobuf.json');
+  return new ProtobufCodec(descriptors as protobuf.INamespace, readTypes());
 }

@@ -207,7 +207,8 @@ export function semanticEqual(a: JsonValue | undefined, b: JsonValue | undefined
   return isUnset(a) ? isUnset(b) : deepEqual(a, b);
 }
 
-function isUnset(value: JsonValue | undefined): boolean {
+/** Reports whether a value is absent or empty. */
+export function isUnset(value: JsonValue | undefined): boolean {
   if (value === undefined || value === null || value === '') return true;
   if (typeof value !== 'object') return false;
   if (Array.isArray(value)) return value.length === 0;
@@ -225,28 +226,28 @@ export function validateImmutableField(
 }
 
 /** Validates the metadata of an object that replaces another one. */
-export function validateObjectMetaUpdate(meta: ObjectMeta, old: ObjectMeta, path: FieldPath = METADATA): FieldError[] {
+export function validateObjectMetaUpdate(meta: ObjectMeta, old: ObjectMeta): FieldError[] {
   const errors: FieldError[] = [];
   if (hasDeletionTimestamp({ metadata: old })) {
-    errors.push(...validateNoNewFinalizers(meta.finalizers ?? [], old.finalizers ?? [], path.child('finalizers')));
+    errors.push(...validateNoNewFinalizers(meta.finalizers ?? [], old.finalizers ?? [], METADATA.child('finalizers')));
   }
   if ((meta.resourceVersion ?? '') === '') {
-    errors.push(invalid(path.child('resourceVersion'), '', 'must be specified for an update'));
+    errors.push(invalid(METADATA.child('resourceVersion'), '', 'must be specified for an update'));
   }
   if ((meta.generation ?? 0) < (old.generation ?? 0)) {
-    errors.push(invalid(path.child('generation'), meta.generation ?? 0, 'must not be decremented'));
+    errors.push(invalid(METADATA.child('generation'), meta.generation ?? 0, 'must not be decremented'));
   }
   for (const field of ['name', 'namespace', 'uid'] as const) {
-    errors.push(...validateImmutableField(meta[field] ?? '', old[field] ?? '', path.child(field)));
+    errors.push(...validateImmutableField(meta[field] ?? '', old[field] ?? '', METADATA.child(field)));
   }
   for (const field of ['creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {
-    errors.push(...validateImmutableField(meta[field] ?? null, old[field] ?? null, path.child(field)));
+    errors.push(...validateImmutableField(meta[field] ?? null, old[field] ?? null, METADATA.child(field)));
   }
   errors.push(
-    ...validateLabels(meta.labels, path.child('labels')),
-    ...validateAnnotations(meta.annotations, path.child('annotations')),
-    ...validateOwnerReferences(meta.ownerReferences, path.child('ownerReferences')),
-    ...validateManagedFields(meta.managedFields, path.child('managedFields')),
+    ...validateLabels(meta.labels, METADATA.child('labels')),
+    ...validateAnnotations(meta.annotations, METADATA.child('annotations')),
+    ...validateOwnerReferences(meta.ownerReferences, METADATA.child('ownerReferences')),
+    ...validateManagedFields(meta.managedFields, METADATA.child('managedFields')),
   );
   return errors;
 }

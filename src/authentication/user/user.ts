@@ -14,3 +14,6 @@ export const NODES_GROUP = 'system:nodes';
 export const NODE_USER_PREFIX = 'system:node:';
 export const SERVICE_ACCOUNT_PREFIX = 'system:serviceaccount:';
 export const ALL_SERVICE_ACCOUNTS = 'system:serviceaccounts';
+
+/** Reports whether every request of the user is authorized. */
+export const isPrivileged = ({ groups }: UserInfo): boolean => groups.includes(SYSTEM_PRIVILEGED_GROUP);

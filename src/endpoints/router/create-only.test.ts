@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { Answer } from '../../../test/fakes/offload/world.js';
 import type { AdmissionAttributes, AdmissionChain } from '../../admission/interfaces.js';
-import { loadProtobufCodec } from '../../apimachinery/protobuf/load.js';
+import { loadProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { CreateOnlyApi } from '../../registry/generic/store/api-registry.js';
 import type { RequestContext } from '../../request/context.js';

@@ -4,7 +4,7 @@ import { FieldManager } from '../../managedfields/field-manager.js';
 import type { ResourceType } from '../rest/interfaces.js';
 import { serveBuiltin } from '../generic/store/builtin-served.js';
 import { ResourceStore } from '../generic/store/resource-store.js';
-import type { ApiBundle, ApiRegistry } from '../generic/store/api-registry.js';
+import type { ApiRegistry } from '../generic/store/api-registry.js';
 import type { CreateOnlyType } from '../rest/create-only.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';
@@ -98,11 +98,10 @@ export function installVirtual(
       emptyObject: requireSchema(type.group, type.version, type.kind).empty(),
       clock,
     });
-    const bundle: ApiBundle = {
+    registry.install({
       groupResource: { group: type.group, resource: type.resource },
       apis: [{ kind: 'virtual', type, fieldManager }],
       groupPriority: priorityOf(type.group),
-    };
-    registry.install(bundle);
+    });
   }
 }

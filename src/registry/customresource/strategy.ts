@@ -13,8 +13,6 @@ import type { CompiledSchema } from '../../schema/compile.js';
 import type { ValidationOptions } from '../../schema/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
 
-const METADATA = FieldPath.of('metadata');
-
 export interface CustomStrategyOptions {
   readonly gvk: GroupVersionKind;
   readonly namespaced: boolean;
@@ -37,9 +35,7 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
     validateCreate(context, object) {
       const typeErrors = validateTypeMeta(gvk, object);
       const mistyped = typeErrors.length > 0;
-      const before = mistyped
-        ? typeErrors
-        : validateObjectMeta(object.metadata, scopeOf(options), nameIsDnsSubdomain, METADATA);
+      const before = mistyped ? typeErrors : validateObjectMeta(object.metadata, scopeOf(options), nameIsDnsSubdomain);
       return [
         ...before,
         ...withYieldPoint(context.ruleYieldPoint?.(), () => schema.validate(withFloats(object), { before, mistyped })),
@@ -72,7 +68,7 @@ function updateValidation(
   return (context, object, old) => {
     const typeErrors = validateTypeMeta(gvk, object);
     const mistyped = typeErrors.length > 0;
-    const before = mistyped ? typeErrors : validateObjectMetaUpdate(object.metadata, old.metadata, METADATA);
+    const before = mistyped ? typeErrors : validateObjectMetaUpdate(object.metadata, old.metadata);
     const warn = (text: string): void => context.warn(text);
     return [
       ...before,

@@ -1,5 +1,5 @@
 import { newInvalid } from '../../apimachinery/meta/errors.js';
-import { FieldPath, type FieldError } from '../../apimachinery/meta/field-error.js';
+import type { FieldError } from '../../apimachinery/meta/field-error.js';
 import { withFloats } from '../../apimachinery/json/float.js';
 import { deepEqual } from '../../apimachinery/json/json.js';
 import { type KubeObject, parseGroupVersion, scopeOf } from '../../apimachinery/meta/meta.js';
@@ -9,8 +9,6 @@ import type { RequestContext } from '../../request/context.js';
 import type { Strategy } from '../rest/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 import { ensureNamespace } from './system-fields.js';
-
-const METADATA = FieldPath.of('metadata');
 
 /** Prepares and validates an object for creation (apiserver, registry/rest BeforeCreate). */
 export function beforeCreate(
@@ -24,11 +22,7 @@ export function beforeCreate(
   strategy.prepareForCreate?.(context, object);
   if (strategy.hasGeneration === true) object.metadata.generation = 1;
   throwIfInvalid(served, object, strategy.validateCreate(context, object));
-  throwIfInvalid(
-    served,
-    object,
-    validateObjectMeta(object.metadata, scopeOf(served.type), nameIsPathSegment, METADATA),
-  );
+  throwIfInvalid(served, object, validateObjectMeta(object.metadata, scopeOf(served.type), nameIsPathSegment));
   for (const text of strategy.warningsOnCreate?.(context, object) ?? []) context.warn(text);
   strategy.canonicalize?.(object);
 }
@@ -53,8 +47,8 @@ export function beforeUpdate(
   keepSystemFields(object, old);
   // Read metadata again: the strategy may have replaced it.
   const errors = [
-    ...validateObjectMeta(object.metadata, scopeOf(served.type), nameIsPathSegment, METADATA),
-    ...validateObjectMetaUpdate(object.metadata, old.metadata, METADATA),
+    ...validateObjectMeta(object.metadata, scopeOf(served.type), nameIsPathSegment),
+    ...validateObjectMetaUpdate(object.metadata, old.metadata),
     ...strategy.validateUpdate(context, object, old),
   ];
   throwIfInvalid(served, object, errors);

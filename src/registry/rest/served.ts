@@ -14,7 +14,10 @@ export interface DecodedObject {
   readonly strictErrors: readonly string[];
 }
 
-export { DecodeError } from '../../apimachinery/decode-error.js';
+/** A body that is not an object of the type. The message follows `… cannot be handled as a Widget: `. */
+export class DecodeError extends Error {
+  override readonly name = 'DecodeError';
+}
 
 /** A subresource that writes the object it belongs to. */
 export interface ServedSubresource {

@@ -1,5 +1,5 @@
 import type { AdmissionChain } from '../../admission/interfaces.js';
-import { loadProtobufCodec } from '../../apimachinery/protobuf/load.js';
+import { loadProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { RbacRuleSource } from '../../authorization/rbac/types.js';
 import type { StatusWriter } from '../../endpoints/filters/status.js';

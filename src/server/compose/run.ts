@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { loadProtobufCodec } from '../../apimachinery/protobuf/load.js';
+import { loadProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
 import type { RequestAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { ChainConfig } from '../../endpoints/filters/chain-config.js';
 import { send } from '../../endpoints/filters/status.js';

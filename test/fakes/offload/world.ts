@@ -4,7 +4,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { admissionChain } from '../../../src/admission/chain.js';
 import type { AdmissionPlugin } from '../../../src/admission/interfaces.js';
-import { loadProtobufCodec } from '../../../src/apimachinery/protobuf/load.js';
+import { loadProtobufCodec } from '../../../src/apimachinery/protobuf/protobuf.js';
 import type { JsonObject } from '../../../src/apimachinery/json/json.js';
 import { createHandler } from '../../../src/endpoints/handlers/create.js';
 import type { HandlerEnvironment, RequestScope } from '../../../src/endpoints/router/scope.js';

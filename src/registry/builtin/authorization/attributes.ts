@@ -36,16 +36,15 @@ export function userFrom(spec: JsonObject): UserInfo {
 
 /** Returns the attributes of a valid spec for the authorizer. */
 export function attributesFrom(user: UserInfo, spec: JsonObject): ReviewAttributes {
-  const given = objectAt(spec, 'resourceAttributes');
-  const resource = given ?? {};
-  const nonResource = objectAt(spec, 'nonResourceAttributes');
-  const text = (key: string): string => textAt(resource, key);
-  if (given === undefined) {
+  const resource = objectAt(spec, 'resourceAttributes');
+  if (resource === undefined) {
+    const nonResource = objectAt(spec, 'nonResourceAttributes');
     const names = { namespace: '', apiGroup: '', apiVersion: '', resource: '', subresource: '', name: '' };
     const path = textAt(nonResource, 'path');
     const verb = textAt(nonResource, 'verb');
     return { attributes: { user, verb, path, resourceRequest: false, ...names }, selectorErrors: [] };
   }
+  const text = (key: string): string => textAt(resource, key);
   const field = readSelector(objectAt(resource, 'fieldSelector'), parseFields, fieldRequirement);
   const label = readSelector(objectAt(resource, 'labelSelector'), parseLabels, labelRequirement);
   return {
@@ -55,7 +54,7 @@ export function attributesFrom(user: UserInfo, spec: JsonObject): ReviewAttribut
       resourceRequest: true,
       namespace: text('namespace'),
       apiGroup: text('group'),
-      apiVersion: text('version') === '' ? '*' : text('version'),
+      apiVersion: text('version') || '*',
       resource: text('resource'),
       subresource: text('subresource'),
       name: text('name'),

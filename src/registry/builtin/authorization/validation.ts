@@ -10,6 +10,7 @@ import { objectAt, stringAt, stringifyJson, type JsonObject, textAt } from '../.
 import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import { escapeHtml, type KubeObject, type ObjectMeta } from '../../../apimachinery/meta/meta.js';
 import { labelValueErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
+import { isUnset } from '../../../apimachinery/validation/object-meta.js';
 import { eachErrors, itemErrors } from '../shared/checks.js';
 import { OBJECT_META_FIELDS } from '../../../schema/metadata.js';
 
@@ -120,17 +121,11 @@ function validateMetadata(meta: ObjectMeta, allowsNamespace: boolean): FieldErro
   let empty = true;
   for (const field of OBJECT_META_FIELDS) {
     const value = meta[field];
-    if (isUnset(value)) continue;
+    if (isUnset(value) || value === 0) continue;
     shown[field] = value;
     if (field !== 'managedFields' && !(allowsNamespace && field === 'namespace')) empty = false;
   }
   if (empty) return [];
   const text = allowsNamespace ? 'must be empty except for namespace' : 'must be empty';
   return [invalid('metadata', new Printed(escapeHtml(stringifyJson(shown))), text)];
-}
-
-function isUnset(value: ObjectMeta[string]): boolean {
-  if (value === undefined || value === null || value === '' || value === 0) return true;
-  if (typeof value !== 'object') return false;
-  return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
 }

@@ -3,8 +3,7 @@ import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { FeatureGates } from '../../../util/feature-gates.js';
 import type { ResourceType, Strategy } from '../../rest/interfaces.js';
-import { type Difference, differences, isCovered } from './compare.js';
-import { type Marker, MARKERS } from './markers.js';
+import { ERROR_OF, type Marker, MARKERS } from './markers.js';
 import { validateDeclaratively } from './validate.js';
 
 /** A result of comparing the two validations. `validation` is an identifier such as `role_create`. */
@@ -93,3 +92,44 @@ function enforcedMarkers(markers: readonly Marker[], gates: FeatureGates): reado
   if (gates.enabled('DeclarativeValidationTakeover')) return markers;
   return gates.enabled('DeclarativeValidationBeta') ? markers.filter(({ stage }) => stage === 'beta') : [];
 }
+
+/** An error that only one of the two validations finds. */
+interface Difference {
+  readonly field: string;
+  readonly type: string;
+  readonly foundBy: 'declarative' | 'hand-written';
+}
+
+/** Returns `rules.*.verbs` for `rules[3].verbs`. */
+const placeOf = ({ field }: FieldError): string => field.replace(/\[\d+\]/g, '.*');
+
+/** Reports whether a marker covers an error of the hand-written validation. */
+const isCovered = (error: FieldError, markers: readonly Marker[]): boolean =>
+  markers.some(({ path, rule }) => ERROR_OF[rule.name] === error.type && path.join('.') === placeOf(error));
+
+/** Returns the errors that only one of the validations finds. Errors are equal if they have the same type and field; their texts may differ. */
+function differences(
+  handWritten: readonly FieldError[],
+  declarative: readonly FieldError[],
+  markers: readonly Marker[],
+): Difference[] {
+  if (handWritten.length + declarative.length === 0) return [];
+  const covered = handWritten.filter((error) => isCovered(error, markers));
+  return [
+    ...onlyIn(covered, declarative).map(describe('hand-written')),
+    ...onlyIn(declarative, covered).map(describe('declarative')),
+  ];
+}
+
+const keyOf = ({ type, field }: FieldError): string => `${type} ${field}`;
+
+function onlyIn(errors: readonly FieldError[], others: readonly FieldError[]): FieldError[] {
+  const known = new Set(others.map(keyOf));
+  return [...new Map(errors.map((error) => [keyOf(error), error])).values()].filter(
+    (error) => !known.has(keyOf(error)),
+  );
+}
+
+const describe =
+  (foundBy: Difference['foundBy']) =>
+  ({ field, type }: FieldError): Difference => ({ field, type, foundBy });

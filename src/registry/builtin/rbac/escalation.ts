@@ -1,8 +1,8 @@
 import { ApiError, newForbidden, newNotFound } from '../../../apimachinery/meta/errors.js';
 import { deepEqual, objectAt } from '../../../apimachinery/json/json.js';
 import { compareUtf8, quote, type KubeObject } from '../../../apimachinery/meta/meta.js';
-import { SYSTEM_PRIVILEGED_GROUP, type UserInfo } from '../../../authentication/user/user.js';
-import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
+import { isPrivileged, type UserInfo } from '../../../authentication/user/user.js';
+import type { Authorizer, AuthorizerAttributes } from '../../../authorization/authorizer/interfaces.js';
 import { aggregateTexts, quoteList } from '../../../authorization/authorizer/results.js';
 import {
   RBAC_GROUP,
@@ -97,36 +97,27 @@ async function escalation(
   return `${text}; resolution errors: [${aggregateTexts(errors)}]`;
 }
 
-function isPrivileged(user: UserInfo): boolean {
-  return user.groups.includes(SYSTEM_PRIVILEGED_GROUP);
-}
-
 async function mayEscalate(context: RequestContext, authorizer: Authorizer): Promise<boolean> {
-  const { info, user, signal } = context;
-  const isRole = info.resource === 'roles' || info.resource === 'clusterroles';
-  if (!info.isResourceRequest || info.apiGroup !== RBAC_GROUP || !isRole) return false;
-  return allowed(authorizer, user, 'escalate', info.resource, info.name, info.namespace, signal);
+  const { isResourceRequest, apiGroup, resource, name } = context.info;
+  const isRole = resource === 'roles' || resource === 'clusterroles';
+  if (!isResourceRequest || apiGroup !== RBAC_GROUP || !isRole) return false;
+  return allowed(context, authorizer, { verb: 'escalate', apiGroup, resource, name });
 }
 
 async function mayBind(context: RequestContext, ref: RoleRef, authorizer: Authorizer): Promise<boolean> {
   const resource = ref.kind === 'ClusterRole' ? 'clusterroles' : ref.kind === 'Role' ? 'roles' : undefined;
   if (resource === undefined) return false;
-  const { user, info, signal } = context;
-  return allowed(authorizer, user, 'bind', resource, ref.name, info.namespace, signal, ref.apiGroup);
+  return allowed(context, authorizer, { verb: 'bind', apiGroup: ref.apiGroup, resource, name: ref.name });
 }
 
 async function allowed(
+  { user, info, signal }: RequestContext,
   authorizer: Authorizer,
-  user: UserInfo,
-  verb: string,
-  resource: string,
-  name: string,
-  namespace: string,
-  signal: AbortSignal,
-  apiGroup = RBAC_GROUP,
+  asked: Pick<AuthorizerAttributes, 'verb' | 'apiGroup' | 'resource' | 'name'>,
 ): Promise<boolean> {
-  const base = { user, verb, resource, name, namespace, apiGroup, apiVersion: '*', subresource: '', path: '' };
-  return (await authorizer.authorize({ ...base, resourceRequest: true }, signal)).decision === 'allow';
+  const { namespace } = info;
+  const attributes = { user, ...asked, namespace, apiVersion: '*', subresource: '', path: '', resourceRequest: true };
+  return (await authorizer.authorize(attributes, signal)).decision === 'allow';
 }
 
 function hasAggregationRule(object: KubeObject | undefined): boolean {

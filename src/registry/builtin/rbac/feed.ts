@@ -1,7 +1,7 @@
 import type { NodeGraph } from '../../../authorization/node/node-graph.js';
 import type { RbacIndex } from '../../../authorization/rbac/rbac-index.js';
 import { RBAC_GROUP, type RbacKind } from '../../../authorization/rbac/types.js';
-import type { LoopbackClients } from '../../rest/loopback-client.js';
+import type { LoopbackClients, ResourceEventHandler } from '../../rest/loopback-client.js';
 
 const KINDS: readonly (readonly [RbacKind, string])[] = [
   ['Role', 'roles'],
@@ -51,27 +51,18 @@ function followKind(
 
 /** Feeds pods and persistent volumes to the Node authorizer's graph. Resolves when all existing ones have been delivered. */
 export async function feedNodeGraph(graph: NodeGraph, clients: LoopbackClients, signal: AbortSignal): Promise<void> {
-  const pods = new Promise<void>((resolve) => {
-    clients.for({ group: '', resource: 'pods' }).watch(
-      {
-        upsert: (pod) => graph.upsertPod(pod),
-        delete: ({ metadata: { namespace = '', name = '' } }) => graph.deletePod(namespace, name),
-        reset: () => graph.clearPods(),
-        synced: resolve,
-      },
-      signal,
-    );
-  });
-  const volumes = new Promise<void>((resolve) => {
-    clients.for({ group: '', resource: 'persistentvolumes' }).watch(
-      {
-        upsert: (volume) => graph.upsertVolume(volume),
-        delete: ({ metadata: { name = '' } }) => graph.deleteVolume(name),
-        reset: () => graph.clearVolumes(),
-        synced: resolve,
-      },
-      signal,
-    );
-  });
-  await Promise.all([pods, volumes]);
+  const follow = (resource: string, handler: ResourceEventHandler): Promise<void> =>
+    new Promise((resolve) => clients.for({ group: '', resource }).watch({ ...handler, synced: resolve }, signal));
+  await Promise.all([
+    follow('pods', {
+      upsert: (pod) => graph.upsertPod(pod),
+      delete: ({ metadata: { namespace = '', name = '' } }) => graph.deletePod(namespace, name),
+      reset: () => graph.clearPods(),
+    }),
+    follow('persistentvolumes', {
+      upsert: (volume) => graph.upsertVolume(volume),
+      delete: ({ metadata: { name = '' } }) => graph.deleteVolume(name),
+      reset: () => graph.clearVolumes(),
+    }),
+  ]);
 }

@@ -10,7 +10,7 @@ import { aggregatedRules, sameRules } from './aggregation.js';
 import { parseRbacDefaults } from './bootstrap.js';
 import { guardBinding, guardRole } from './escalation.js';
 import { reconcileBinding, reconcileRole } from './reconcile.js';
-import { clusterRoleBindingStrategy, clusterRoleStrategy, roleBindingStrategy, roleStrategy } from './strategy.js';
+import { clusterRoleBindingStrategy, clusterRoleStrategy, roleBindingStrategy, roleStrategy } from './types.js';
 import { NEVER_ABORTED } from '../../../util/never-aborted.js';
 
 const GROUP = 'rbac.authorization.k8s.io';

@@ -7,8 +7,51 @@ import { RBAC_GROUP } from '../../../authorization/rbac/types.js';
 import { builtinType } from '../shared/resource-type.js';
 import type { ResourceType, Strategy, TableConvertor } from '../../rest/interfaces.js';
 import { type EscalationDependencies, guardBinding, guardRole } from './escalation.js';
-import { clusterRoleBindingStrategy, clusterRoleStrategy, roleBindingStrategy, roleStrategy } from './strategy.js';
-import { defaultBinding } from './validation.js';
+import { defaultBinding, roleRefErrors, validateBinding, validateClusterRole, validateRole } from './validation.js';
+import type { FieldError } from '../../../apimachinery/meta/field-error.js';
+import { emptyListIsNull } from '../shared/fields.js';
+import { validateCoreMetaUpdate } from '../shared/meta.js';
+
+/**
+ * Returns the strategy of one of the four kinds, which differ only in validation and normalization. `change` validates what an
+ * update changes. A PUT may create the objects, and they may be updated without a resourceVersion.
+ */
+function strategy(
+  validate: (object: KubeObject) => FieldError[],
+  prepare: (object: KubeObject) => void,
+  change: (object: KubeObject, old: KubeObject) => FieldError[] = () => [],
+): Strategy {
+  return {
+    allowCreateOnUpdate: true,
+    allowUnconditionalUpdate: true,
+    prepareForCreate: (_context, object) => prepare(object),
+    prepareForUpdate: (_context, object) => prepare(object),
+    validateCreate: (_context, object) => validate(object),
+    validateUpdate: (_context, object, old) => [
+      ...validate(object),
+      ...validateCoreMetaUpdate(object.metadata, old.metadata),
+      ...change(object, old),
+    ],
+  };
+}
+
+const emptyRulesAreNull = (role: KubeObject): void => emptyListIsNull(role, 'rules');
+
+export const roleStrategy = strategy(validateRole, emptyRulesAreNull);
+
+export const clusterRoleStrategy = strategy(validateClusterRole, emptyRulesAreNull);
+
+export const roleBindingStrategy = strategy(
+  (binding) => validateBinding(binding, 'Namespaced'),
+  defaultBinding,
+  roleRefErrors,
+);
+
+export const clusterRoleBindingStrategy = strategy(
+  (binding) => validateBinding(binding, 'Cluster'),
+  defaultBinding,
+  roleRefErrors,
+);
 
 /** Returns the users, groups and service accounts of a binding, for its table. */
 function subjects(binding: KubeObject): string[] {

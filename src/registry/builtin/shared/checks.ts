@@ -4,6 +4,7 @@ import {
   type FieldPath,
   invalid,
   notSupported,
+  type Printed,
   required,
 } from '../../../apimachinery/meta/field-error.js';
 import type { JsonObject, JsonValue } from '../../../apimachinery/json/json.js';
@@ -38,11 +39,11 @@ export const itemErrors = (
   check: (item: JsonObject, path: FieldPath) => FieldError[],
 ): FieldError[] => eachErrors(objectsOf(parent?.[key]), path.child(key), check);
 
-/** Returns a check that refuses values that it was given before. */
-export function noDuplicates(): TextCheck {
+/** Returns a check that refuses values that it was given before. `shown` returns a value as the error prints it. */
+export function noDuplicates(shown: (value: string) => string | Printed = (value) => value): TextCheck {
   const seen = new Set<string>();
   return (value, path) => {
-    if (seen.has(value)) return [duplicate(path, value)];
+    if (seen.has(value)) return [duplicate(path, shown(value))];
     seen.add(value);
     return [];
   };

@@ -1,4 +1,4 @@
-import { FieldPath, type FieldError, invalid } from '../../../apimachinery/meta/field-error.js';
+import { type FieldError, FieldPath, invalid } from '../../../apimachinery/meta/field-error.js';
 import type { ObjectMeta, Scope } from '../../../apimachinery/meta/meta.js';
 import {
   STANDARD_FINALIZERS,
@@ -6,8 +6,9 @@ import {
   validateObjectMetaUpdate,
 } from '../../../apimachinery/validation/object-meta.js';
 import type { NameValidator } from '../../../apimachinery/validation/names.js';
+import { eachErrors } from './checks.js';
 
-const METADATA = FieldPath.of('metadata');
+const FINALIZERS = FieldPath.of('metadata', 'finalizers');
 
 /** Rejects a finalizer without a domain that is not a standard one. */
 export function legacyFinalizerErrors(name: string, path: FieldPath): FieldError[] {
@@ -15,10 +16,8 @@ export function legacyFinalizerErrors(name: string, path: FieldPath): FieldError
   return [invalid(path, name, 'name is neither a standard finalizer name nor is it fully qualified')];
 }
 
-function finalizerErrors(meta: ObjectMeta): FieldError[] {
-  const path = METADATA.child('finalizers');
-  return (meta.finalizers ?? []).flatMap((name, i) => legacyFinalizerErrors(name, path.index(i)));
-}
+const finalizerErrors = (meta: ObjectMeta): FieldError[] =>
+  eachErrors(meta.finalizers ?? [], FINALIZERS, legacyFinalizerErrors);
 
 /** Validates the metadata of a core object on creation: the general rules, and those for finalizers. */
 export function validateCoreMeta(meta: ObjectMeta, scope: Scope, validateName: NameValidator): FieldError[] {

@@ -1,9 +1,10 @@
 import {
   duplicate,
-  FieldError,
+  type FieldError,
   type FieldPath,
   forbidden,
   invalid,
+  notFound,
   notSupported,
   required,
 } from '../../../apimachinery/meta/field-error.js';
@@ -179,7 +180,7 @@ function claimErrors(claims: readonly JsonObject[], known: ReadonlySet<string>, 
 function unknownClaim(name: string, known: ReadonlySet<string>, path: FieldPath): FieldError {
   const names = known.size === 0 ? ' which is empty' : `: ${[...known].sort(compareUtf8).join(', ')}`;
   const why = `must be one of the names in pod.spec.resourceClaims${names}`;
-  return new FieldError('FieldValueNotFound', path.toString(), name, why);
+  return notFound(path, name, why);
 }
 
 /** Returns warnings about fractional bytes. */

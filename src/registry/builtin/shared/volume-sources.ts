@@ -12,7 +12,8 @@ import { stringsOf } from '../../../apimachinery/json/values.js';
 import { labelErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, isDns1123Subdomain } from '../../../apimachinery/validation/names.js';
 import { backstepErrors, choiceIfSet, rangeErrors, requiredOr } from './checks.js';
-import { numberOf } from './fields.js';
+import { numberOf, setDefault } from './fields.js';
+import { patternFor } from '@annex/cel/re2';
 
 /** Validates a volume source. `volume` is the name of the volume. */
 export type Check = (source: JsonObject, path: FieldPath, volume: string) => FieldError[];
@@ -94,6 +95,29 @@ const quobyte: Check = (source, path) => {
 
 /** Validates a logical unit number (LUN). */
 export const lunErrors = (lun: number, path: FieldPath): FieldError[] => rangeErrors(lun, path.child('lun'), 0, 255);
+
+/** The forms by the first three characters of a name. Only `iqn` may follow other characters; its search must not take quadratic time. */
+const NAME_FORMS: Readonly<Record<string, string>> = {
+  iqn: 'iqn\\.\\d{4}-\\d{2}\\.([[:alnum:]\\-.]+)(:[^,;*&$|\\s]+)$',
+  eui: '^eui.[[:alnum:]]{16}$',
+  naa: '^naa.[[:alnum:]]{32}$',
+};
+
+const WRONG = 'must be valid format';
+
+export const LONG_PORTAL =
+  'Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.';
+
+/** Reports whether the names of a volume with an initiator and of its portal are too long together. */
+export const hasLongPortal = (source: JsonObject, volume: string): boolean =>
+  typeof source['initiatorName'] === 'string' && Buffer.byteLength(`${volume}:${textAt(source, 'targetPortal')}`) > 64;
+
+/** Validates the name of an iSCSI target or initiator. `unknown` is the error for a name with an unknown prefix. */
+export function iscsiNameErrors(name: string, path: FieldPath, unknown = WRONG): FieldError[] {
+  const form = NAME_FORMS[name.slice(0, 3)];
+  if (form === undefined) return [invalid(path, name, unknown)];
+  return patternFor(form).matches(name) ? [] : [invalid(path, name, WRONG)];
+}
 
 const fc: Check = (source, path) => {
   const targets = stringsOf(source['targetWWNs']);
@@ -235,4 +259,30 @@ export function sourceErrors(
     if (after !== undefined) errors.push(...after(field, source, surplus));
   }
   return count === 0 ? [...errors, required(path, 'must specify a volume type')] : errors;
+}
+
+const AZURE_DISK: readonly (readonly [string, string | boolean])[] = [
+  ['cachingMode', 'ReadWrite'],
+  ['fsType', 'ext4'],
+  ['readOnly', false],
+  ['kind', 'Shared'],
+];
+
+/** Sets the defaults of the volume sources that pods and persistent volumes have in common. `holder` is the volume or spec with the source. */
+export function defaultSources(holder: JsonObject): void {
+  const iscsi = objectAt(holder, 'iscsi');
+  if (iscsi !== undefined) setDefault(iscsi, 'iscsiInterface', 'default');
+  const rbd = objectAt(holder, 'rbd');
+  if (rbd !== undefined) {
+    setDefault(rbd, 'pool', 'rbd');
+    setDefault(rbd, 'user', 'admin');
+    setDefault(rbd, 'keyring', '/etc/ceph/keyring');
+  }
+  const disk = objectAt(holder, 'azureDisk');
+  if (disk !== undefined) for (const [field, value] of AZURE_DISK) disk[field] ??= value;
+  const scale = objectAt(holder, 'scaleIO');
+  if (scale !== undefined) {
+    setDefault(scale, 'storageMode', 'ThinProvisioned');
+    setDefault(scale, 'fsType', 'xfs');
+  }
 }

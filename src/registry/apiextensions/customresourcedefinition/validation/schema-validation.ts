@@ -22,7 +22,9 @@ import { structuralError, validateStructural } from '../../../../schema/structur
 import { printItems, printSchema, setFieldNames } from '../go-print.js';
 import { type InternalValidation, objectsAt, stringsAt } from '../internal.js';
 import type { SchemaRequirements } from '../interfaces.js';
-import { validateDefaultByRules, validateRules } from './rule-checks.js';
+import { validateRuleDefinitions } from '../../../../schema/cel/definition.js';
+import { compileRules } from '../../../../schema/cel/validator.js';
+import { effectiveVersion } from '../../../../util/effective-version.js';
 import { schemaHas } from '../visit.js';
 
 const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
@@ -64,7 +66,15 @@ export function validateValidation(
   }
   const found = new SchemaValidation(requirements).run(schema, at);
   errors.push(...found);
-  if (structural) errors.push(...validateRules(schema, at, requirements.knownExpressions, found));
+  if (structural) {
+    // Rules at or above the path of a schema error are not compiled. Their fields are validated with the schema itself.
+    const { expressions, total } = validateRuleDefinitions(schema, at, {
+      known: requirements.knownExpressions,
+      schemaErrors: found,
+      compatibility: effectiveVersion.minCompatibility,
+    });
+    errors.push(...expressions, ...total);
+  }
   // The reason why a schema cannot be read overlaps with the errors above, which are more specific.
   if (errors.length === 0 && fault !== undefined) errors.push(invalid(at, '', fault));
   return errors;
@@ -76,6 +86,14 @@ function validateDefaultsOf(schema: JsonSchemaProps, at: FieldPath, requirements
     requirePruned: requirements.prunedDefaults,
     validateRules: validateDefaultByRules,
   });
+}
+
+/** Runs the rules of a schema on its default: as an unchanged value and, because rules may distinguish the two, as a new one. */
+function validateDefaultByRules(schema: JsonSchemaProps, value: JsonValue, path: FieldPath): readonly FieldError[] {
+  const rules = compileRules(schema, schema['x-kubernetes-embedded-resource'] === true ? 'resource' : 'part');
+  if (rules === undefined) return [];
+  const { errors } = rules.validate(value, { old: value, path });
+  return errors.length > 0 ? errors : rules.validate(value, { path }).errors;
 }
 
 /** Reports whether the schema exceeds the maximum depth. Two levels of JSON are one level of the schema. */

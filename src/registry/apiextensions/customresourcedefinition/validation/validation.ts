@@ -139,8 +139,7 @@ function validateSpec(spec: InternalSpec, given: SchemaRequirements): FieldError
   const versions = SPEC.child('versions');
   for (const [i, version] of spec.versions.entries()) {
     const path = versions.index(i);
-    const faults = isDns1035Label(version.name);
-    if (faults.length > 0) errors.push(invalid(path.child('name'), version.name, faults.join(',')));
+    errors.push(...labelErrors(version.name, path.child('name')));
     errors.push(...validateVersion(version, spec, requirements, path));
   }
   errors.push(...validateVersions(spec), ...validateRequiredNames(spec.names));

@@ -37,7 +37,7 @@ export function validatePolicy(policy: KubeObject, old: KubeObject | undefined):
     known: new Set(configurations),
   };
   return [
-    ...validateObjectMeta(policy.metadata, 'Cluster', nameIsDnsSubdomain, FieldPath.of('metadata')),
+    ...validateObjectMeta(policy.metadata, 'Cluster', nameIsDnsSubdomain),
     ...validateCommonSpec(spec, path, { old: before, constraints: validateMutatingOperations }),
     ...validateVariables(spec, path, validating.compiler, new Set()),
     ...(mutations.length === 0 ? [required(path.child('mutations'), 'mutations must contain at least one item')] : []),

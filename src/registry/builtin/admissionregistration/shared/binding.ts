@@ -18,7 +18,7 @@ export function validateCommonBinding(binding: KubeObject): FieldError[] {
   const path = FieldPath.of('spec');
 
   return [
-    ...validateObjectMeta(binding.metadata, 'Cluster', nameIsDnsSubdomain, FieldPath.of('metadata')),
+    ...validateObjectMeta(binding.metadata, 'Cluster', nameIsDnsSubdomain),
     ...requiredOr(textAt(spec, 'policyName'), path.child('policyName'), subdomainErrors),
     ...validateParamRef(objectAt(spec, 'paramRef'), path.child('paramRef')),
     ...validateMatchResources(objectAt(spec, 'matchResources'), path.child('matchResources')),

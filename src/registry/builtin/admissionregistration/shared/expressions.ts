@@ -2,7 +2,7 @@ import { admissionEnvironment, type OptionalVariables } from '../../../../admiss
 import { compileExpression, type CompiledExpression } from '../../../../admission/cel/expression.js';
 import { Composition } from '../../../../admission/cel/variables.js';
 import type { Environment, ExpressionOrigin, Type } from '@annex/cel';
-import { FieldError, type FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
+import { type FieldError, type FieldPath, internalError, invalid } from '../../../../apimachinery/meta/field-error.js';
 
 /** Compiles the expressions of a policy that is being written, each in the environment that it may use. */
 export class PolicyCompiler {
@@ -40,9 +40,5 @@ export function expressionErrors(
   value = source,
 ): FieldError[] {
   if (error === undefined) return [];
-  return [
-    internal === true
-      ? new FieldError('InternalError', path.toString(), undefined, error)
-      : invalid(path, value, error),
-  ];
+  return [internal === true ? internalError(path, error) : invalid(path, value, error)];
 }

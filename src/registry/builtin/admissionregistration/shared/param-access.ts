@@ -1,7 +1,12 @@
 import { type FieldError, type FieldPath, forbidden } from '../../../../apimachinery/meta/field-error.js';
 import { deepEqual, type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { compareUtf8, type GroupVersionKind, type KubeObject } from '../../../../apimachinery/meta/meta.js';
-import { SYSTEM_PRIVILEGED_GROUP, type UserInfo } from '../../../../authentication/user/user.js';
+import {
+  compareUtf8,
+  type GroupVersionKind,
+  type KubeObject,
+  parseGroupVersion,
+} from '../../../../apimachinery/meta/meta.js';
+import { isPrivileged, type UserInfo } from '../../../../authentication/user/user.js';
 import type { Authorizer, AuthorizerAttributes } from '../../../../authorization/authorizer/interfaces.js';
 import { NEVER_ABORTED } from '../../../../util/never-aborted.js';
 import type { MaybePromise } from '../../../../util/maybe-promise.js';
@@ -25,9 +30,9 @@ interface Target {
 const ANYTHING: Target = { apiGroup: '*', apiVersion: '*', resource: '*' };
 
 function targetOf(paramKind: JsonObject, access: ParamAccess): Target {
-  const parts = textAt(paramKind, 'apiVersion').split('/');
-  if (parts.length > 2) return { ...ANYTHING, problem: 'unparsed' };
-  const [group, version] = parts.length === 2 ? [parts[0] ?? '', parts[1] ?? ''] : ['', parts[0] ?? ''];
+  const parsed = parseGroupVersion(textAt(paramKind, 'apiVersion'));
+  if (parsed === undefined) return { ...ANYTHING, problem: 'unparsed' };
+  const { group, version } = parsed;
   const resource = access.resourceOf({ group, version, kind: textAt(paramKind, 'kind') });
   if (resource === undefined) return { apiGroup: group, apiVersion: version, resource: '*', problem: 'unresolved' };
   return { apiGroup: group, apiVersion: version, resource };
@@ -40,8 +45,6 @@ function printed({ name, uid, groups, extra }: UserInfo): string {
     .map((key) => `${key}:[${(extra[key] ?? []).join(' ')}]`);
   return `&{${name} ${uid} [${groups.join(' ')}] map[${entries.join(' ')}]}`;
 }
-
-const isPrivileged = (user: UserInfo): boolean => user.groups.includes(SYSTEM_PRIVILEGED_GROUP);
 
 async function mayRead(
   access: ParamAccess,
@@ -63,8 +66,7 @@ export async function paramKindObjection(
 ): Promise<string | undefined> {
   const paramKind = objectAt(objectAt(policy, 'spec'), 'paramKind');
   if (paramKind === undefined || isPrivileged(user)) return undefined;
-  const before = objectAt(objectAt(old, 'spec'), 'paramKind');
-  if (before !== undefined && deepEqual(before, paramKind)) return undefined;
+  if (deepEqual(objectAt(objectAt(old, 'spec'), 'paramKind'), paramKind)) return undefined;
   const target = targetOf(paramKind, access);
   if (await mayRead(access, user, { verb: 'get', namespace: '*', name: '*' }, target)) return undefined;
   const kind = textAt(paramKind, 'kind');
@@ -84,7 +86,7 @@ export async function paramRefObjection(
   const ref = objectAt(spec, 'paramRef');
   if (ref === undefined || isPrivileged(user)) return undefined;
   const before = objectAt(old, 'spec');
-  if (before !== undefined && unchanged(spec, before)) return undefined;
+  if (spec['policyName'] === before?.['policyName'] && deepEqual(ref, objectAt(before, 'paramRef'))) return undefined;
   const policyName = textAt(spec, 'policyName');
   const policy = await access.policy(policyKind, policyName);
   const paramKind = objectAt(objectAt(policy, 'spec'), 'paramKind');
@@ -100,14 +102,6 @@ export async function paramRefObjection(
   // kube-apiserver confuses the two for mutating policies.
   const [who, what] = policyKind === 'MutatingAdmissionPolicy' ? [verb, printed(user)] : [printed(user), verb];
   return `user ${who} does not have "${what}" permission on the object referenced by paramRef`;
-}
-
-/** Reports whether the policy name and the paramRef of a binding are unchanged. */
-function unchanged(spec: JsonObject, old: JsonObject): boolean {
-  const ref = objectAt(spec, 'paramRef');
-  const before = objectAt(old, 'paramRef');
-  if (ref === undefined || before === undefined || spec['policyName'] !== old['policyName']) return false;
-  return deepEqual(ref, before);
 }
 
 /** Keeps the objections found by the guard of a write for its validation, which is synchronous. */

@@ -6,6 +6,7 @@ import {
   required,
 } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { parseGroupVersion } from '../../../../apimachinery/meta/meta.js';
 import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
 import { isDns1035Label, isDns1123Subdomain, isPathSegmentName } from '../../../../apimachinery/validation/names.js';
 import { choice } from '../../shared/checks.js';
@@ -49,10 +50,9 @@ export function validateParamKind(paramKind: JsonObject | undefined, path: Field
 
 function apiVersionErrors(apiVersion: string, path: FieldPath): FieldError[] {
   if (apiVersion === '') return [required(path)];
-  const parts = apiVersion === '/' ? ['', ''] : apiVersion.split('/');
-  if (parts.length > 2) return [invalid(path, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
-  const version = parts.at(-1) ?? '';
-  const group = parts.length === 2 ? (parts[0] ?? '') : '';
+  const parsed = parseGroupVersion(apiVersion);
+  if (parsed === undefined) return [invalid(path, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
+  const { group, version } = parsed;
   const errors: FieldError[] = [];
   if (group !== '') {
     const wrong = isDns1123Subdomain(group);

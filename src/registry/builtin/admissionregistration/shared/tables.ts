@@ -1,4 +1,4 @@
-import { type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { compareUtf8 } from '../../../../apimachinery/meta/meta.js';
 import type { TableConvertor } from '../../../rest/interfaces.js';
@@ -25,7 +25,7 @@ export const bindingTable = (resource: string): TableConvertor =>
 
 function paramText(ref: JsonObject | undefined): string {
   const name = textAt(ref, 'name');
-  if (name !== '') return `${stringAt(ref, 'namespace') || '*'}/${name}`;
+  if (name !== '') return `${textAt(ref, 'namespace') || '*'}/${name}`;
   const selector = objectAt(ref, 'selector');
   return selector === undefined ? UNSET : selectorText(selector);
 }

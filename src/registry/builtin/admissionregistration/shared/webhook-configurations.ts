@@ -4,7 +4,7 @@ import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { Age, tableOf } from '../../shared/table.js';
 import type { ResourceType, Strategy } from '../../../rest/interfaces.js';
-import { staticSuffixWarnings } from './static-suffix.js';
+import { admissionStrategy } from './strategy.js';
 import { admissionType } from './type.js';
 import { validateConfiguration } from './webhook-validation.js';
 
@@ -30,16 +30,10 @@ const givesEmptyBundle = (object: KubeObject): boolean =>
   });
 
 const strategy: Strategy = {
-  allowCreateOnUpdate: false,
-  allowUnconditionalUpdate: false,
-  hasGeneration: true,
+  ...admissionStrategy(validateConfiguration),
   prepareForUpdate: (_context, object, old) => {
     if (givesEmptyBundle(object)) object.metadata.generation = (old.metadata.generation ?? 0) + 1;
   },
-  validateCreate: (_context, object) => validateConfiguration(object, undefined),
-  validateUpdate: (_context, object, old) => validateConfiguration(object, old),
-  warningsOnCreate: (_context, object) => staticSuffixWarnings(object),
-  warningsOnUpdate: (_context, object) => staticSuffixWarnings(object),
 };
 
 /** Returns a type of webhook configurations. */

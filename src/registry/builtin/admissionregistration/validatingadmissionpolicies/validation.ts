@@ -54,7 +54,7 @@ export function validatePolicy(policy: KubeObject, old: KubeObject | undefined):
     known: knownExpressions(before),
   };
   return [
-    ...validateObjectMeta(policy.metadata, 'Cluster', nameIsDnsSubdomain, FieldPath.of('metadata')),
+    ...validateObjectMeta(policy.metadata, 'Cluster', nameIsDnsSubdomain),
     ...validateCommonSpec(spec, path, { old: before }),
     ...validateVariables(spec, path, validating.compiler, validating.known.validations),
     ...validateRules(policy.metadata.name ?? '', spec, path, validating),

@@ -15,7 +15,7 @@ export const hasCondition = (request: KubeObject | undefined, type: string): boo
 /** Returns the issued certificate as base64, or '' if there is none. */
 export const certificateOf = (request: KubeObject): string => textAt(objectAt(request, 'status'), 'certificate');
 
-export const signerNameOf = (request: KubeObject): string => textAt(objectAt(request, 'spec'), 'signerName');
+export const signerNameOf = (request: JsonObject): string => textAt(objectAt(request, 'spec'), 'signerName');
 
 /** Returns the PEM text of the certificate request. */
 export const requestPem = (request: KubeObject): string =>

@@ -39,5 +39,5 @@ export const certificateSigningRequests = builtinType({
   subresources: { approval: signingRequestApprovalStrategy, status: signingRequestStatusStrategy },
   table: signingRequestTable,
   selectableFields: ['spec.signerName'],
-  fields: (request) => ({ 'spec.signerName': textAt(objectAt(request, 'spec'), 'signerName') }),
+  fields: (request) => ({ 'spec.signerName': signerNameOf(request) }),
 });

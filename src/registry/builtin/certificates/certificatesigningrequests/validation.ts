@@ -7,6 +7,7 @@ import {
   forbidden,
   invalid,
   required,
+  tooLong,
 } from '../../../../apimachinery/meta/field-error.js';
 import { deepEqual, type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
 import { compareUtf8, type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
@@ -19,7 +20,6 @@ import {
 import { nextPemBlock } from '../../../../pki/pem.js';
 import { choice, choiceIfSet, eachErrors, noDuplicates } from '../../shared/checks.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
-import { validateSignerName } from '../signer-name.js';
 import {
   APPROVED,
   certificateOf,
@@ -30,6 +30,7 @@ import {
   signerNameOf,
   usagesOf,
 } from './conditions.js';
+import { isDns1123Label, isDns1123Subdomain } from '../../../../apimachinery/validation/names.js';
 
 /** The fields that a strategy may change. */
 export interface WriteRights {
@@ -108,6 +109,39 @@ function requestErrors(object: KubeObject): FieldError[] {
   }
 }
 
+const MAX_DOMAIN = 253;
+const MAX_PATH = 253 + 63 + 1;
+
+function labelErrors(path: FieldPath, segment: string, check: (label: string) => readonly string[]): FieldError[] {
+  for (const label of segment.split('.')) {
+    const texts = check(label);
+    // Report only the first invalid label.
+    if (texts.length > 0)
+      return texts.map((text) => invalid(path, segment, `validating label ${quote(label)}: ${text}`));
+  }
+  return [];
+}
+
+/** Validates a signer name: a domain, a slash and a path, as in `example.com/signer-name`. */
+function validateSignerName(path: FieldPath, signerName: string): FieldError[] {
+  if (signerName === '') return [required(path)];
+  const [domain, tail, ...more] = signerName.split('/');
+  if (domain === undefined || tail === undefined || more.length > 0) {
+    const why = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
+    return [invalid(path, signerName, why)];
+  }
+  const errors: FieldError[] = [];
+  if (domain.length > MAX_DOMAIN) errors.push(tooLong(path, MAX_DOMAIN));
+  errors.push(...labelErrors(path, domain, isDns1123Label));
+  if (!domain.includes('.')) {
+    errors.push(invalid(path, domain, 'should be a domain with at least two segments separated by dots'));
+  }
+  errors.push(...labelErrors(path, tail, isDns1123Subdomain));
+  const max = MAX_DOMAIN + MAX_PATH + 1;
+  if (signerName.length > max) errors.push(tooLong(path, max));
+  return errors;
+}
+
 function usageErrors(object: KubeObject, tolerance: Tolerance): FieldError[] {
   const path = SPEC.child('usages');
   const usages = usagesOf(object);
@@ -140,12 +174,10 @@ function certificateProblem(base64: string): string | undefined {
 const STATUSES = ['False', 'True', 'Unknown'];
 
 function conditionErrors(object: KubeObject, tolerance: Tolerance): FieldError[] {
-  const errors: FieldError[] = [];
   const seen = new Set<string>();
-  conditionsOf(object).forEach((condition, i) => {
-    const path = CONDITIONS.index(i);
+  return eachErrors(conditionsOf(object), CONDITIONS, (condition, path) => {
     const type = conditionType(condition);
-    if (!tolerance.emptyConditions && type === '') errors.push(required(path.child('type')));
+    const errors = !tolerance.emptyConditions && type === '' ? [required(path.child('type'))] : [];
     const allowed = [APPROVED, DENIED, FAILED].includes(type) ? ['True'] : STATUSES;
     errors.push(...choice(textAt(condition, 'status'), path.child('status'), allowed));
     const other = type === APPROVED ? DENIED : type === DENIED ? APPROVED : undefined;
@@ -154,8 +186,8 @@ function conditionErrors(object: KubeObject, tolerance: Tolerance): FieldError[]
     }
     if (!tolerance.duplicateConditions && seen.has(type)) errors.push(duplicate(path.child('type'), type));
     seen.add(type);
+    return errors;
   });
-  return errors;
 }
 
 /** Validates a request on creation (`old` is undefined) or on update. */

@@ -1,4 +1,4 @@
-import { FieldError, FieldPath, invalid, Printed, required } from '../../../../apimachinery/meta/field-error.js';
+import { type FieldError, FieldPath, invalid, Printed, required } from '../../../../apimachinery/meta/field-error.js';
 import {
   deepEqual,
   isObject,
@@ -145,7 +145,7 @@ export function validateEventUpdate(event: KubeObject, old: KubeObject, version:
     if (isObject(value) && isObject(before) && deepEqual(value, before)) continue;
     const names = PRINTED[shown];
     if (isObject(value) && names !== undefined) {
-      errors.push(new FieldError('FieldValueInvalid', shown, new Printed(print(value, names)), FIELD_IMMUTABLE));
+      errors.push(invalid(shown, new Printed(print(value, names)), FIELD_IMMUTABLE));
     } else errors.push(...validateImmutableField(value, before, FieldPath.of(shown)));
   }
   return errors;

@@ -1,6 +1,6 @@
 import {
   duplicate,
-  FieldError,
+  type FieldError,
   FieldPath,
   forbidden,
   internalError,
@@ -25,7 +25,7 @@ import {
 } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../../rest/interfaces.js';
-import { choice, eachErrors } from '../../shared/checks.js';
+import { choice, eachErrors, itemErrors, noDuplicates } from '../../shared/checks.js';
 import { emptyListIsNull, keepField } from '../../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 import { TAINT_EFFECTS } from '../../shared/node-selector.js';
@@ -33,30 +33,30 @@ import { resets } from '../../shared/resource-type.js';
 import { quantityErrors, quantityOf, roundQuantities } from '../../shared/resources.js';
 
 const SPEC = FieldPath.of('spec');
+const STATUS = FieldPath.of('status');
 
 function taintErrors(object: KubeObject): FieldError[] {
-  const errors: FieldError[] = [];
   const seen = new Set<string>();
-  objectsOf(objectAt(object, 'spec')?.['taints']).forEach((taint, i) => {
-    // Kubernetes reads the taints in spec, but reports this path.
-    const path = FieldPath.of('metadata', 'taints').index(i);
+  // Kubernetes reads the taints in spec, but reports them in metadata.
+  return itemErrors(objectAt(object, 'spec'), 'taints', FieldPath.of('metadata'), (taint, path) => {
     const [key, value, effect] = [textAt(taint, 'key'), textAt(taint, 'value'), textAt(taint, 'effect')];
-    errors.push(...qualifiedNameErrors(key, path.child('key')));
-    errors.push(...labelValueErrors(value, path.child('value')));
-    errors.push(...choice(effect, path.child('effect'), TAINT_EFFECTS));
+    const errors = [
+      ...qualifiedNameErrors(key, path.child('key')),
+      ...labelValueErrors(value, path.child('value')),
+      ...choice(effect, path.child('effect'), TAINT_EFFECTS),
+    ];
     const id = `${key}\n${effect}`;
     if (seen.has(id)) errors.push(duplicateTaint(path, taint));
     seen.add(id);
+    return errors;
   });
-  return errors;
 }
 
 /** Returns the error for a duplicate taint, printed with the names of the Go fields. */
 function duplicateTaint(path: FieldPath, taint: JsonObject): FieldError {
   const added = taint['timeAdded'] ?? null;
   const text = `{"Key":${goJson(taint['key'] ?? '')},"Value":${goJson(taint['value'] ?? '')},"Effect":${goJson(taint['effect'] ?? '')},"TimeAdded":${goJson(added)}}`;
-  const detail = 'taints must be unique by key and effect pair';
-  return new FieldError('FieldValueDuplicate', path.toString(), new Printed(text), detail);
+  return duplicate(path, new Printed(text), 'taints must be unique by key and effect pair');
 }
 
 const validate = (object: KubeObject): FieldError[] => [
@@ -98,9 +98,7 @@ function statusErrors(object: KubeObject): FieldError[] {
   const status = objectAt(object, 'status');
   return ['capacity', 'allocatable'].flatMap((field) => {
     const list = objectAt(status, field) ?? {};
-    return Object.keys(list).flatMap((name) =>
-      quantityErrors(name, quantityOf(list[name]), FieldPath.of('status', field, name)),
-    );
+    return Object.keys(list).flatMap((name) => quantityErrors(name, quantityOf(list[name]), STATUS.child(field, name)));
   });
 }
 
@@ -111,7 +109,7 @@ const FEATURE_MAX = 253;
 function featureErrors(object: KubeObject): FieldError[] {
   const names = stringsOf(objectAt(object, 'status')?.['declaredFeatures']);
   return names.flatMap((name, i) => {
-    const path = FieldPath.of('status', 'declaredFeatures').index(i);
+    const path = STATUS.child('declaredFeatures').index(i);
     const errors: FieldError[] = [];
     const before = names[i - 1];
     if (before === name) errors.push(duplicate(path, name));
@@ -130,16 +128,10 @@ function featureErrors(object: KubeObject): FieldError[] {
 }
 
 function addressErrors(object: KubeObject): FieldError[] {
-  const seen = new Set<string>();
-  return objectsOf(objectAt(object, 'status')?.['addresses']).flatMap((address, i) => {
-    const text = `{"Type":${goJson(address['type'] ?? '')},"Address":${goJson(address['address'] ?? '')}}`;
-    if (!seen.has(text)) {
-      seen.add(text);
-      return [];
-    }
-    const path = FieldPath.of('status', 'addresses').index(i);
-    return [new FieldError('FieldValueDuplicate', path.toString(), new Printed(text), '')];
-  });
+  const again = noDuplicates((text) => new Printed(text));
+  return itemErrors(objectAt(object, 'status'), 'addresses', STATUS, (address, path) =>
+    again(`{"Type":${goJson(address['type'] ?? '')},"Address":${goJson(address['address'] ?? '')}}`, path),
+  );
 }
 
 /** Drops the fields of dynamic kubelet configuration, which Kubernetes has removed. */

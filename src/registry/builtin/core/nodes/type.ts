@@ -1,8 +1,54 @@
-import { objectAt } from '../../../../apimachinery/json/json.js';
+import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { applyNodeDefaults, nodeStatusStrategy, nodeStrategy } from './strategy.js';
-import { nodeTable } from './table.js';
+import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
+import { objectsOf } from '../../../../apimachinery/json/values.js';
+import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { Age, tableOf } from '../../shared/table.js';
+
+const ROLE_PREFIX = 'node-role.kubernetes.io/';
+const NONE = '<none>';
+
+function status(node: KubeObject): string {
+  const ready = conditionsOf(node)
+    .filter((condition) => condition['type'] === 'Ready')
+    .pop();
+  const first = ready === undefined ? 'Unknown' : ready['status'] === 'True' ? 'Ready' : 'NotReady';
+  return objectAt(node, 'spec')?.['unschedulable'] === true ? `${first},SchedulingDisabled` : first;
+}
+
+function roles(node: KubeObject): string {
+  const found = new Set<string>();
+  for (const [key, value] of Object.entries(node.metadata.labels ?? {})) {
+    if (key.startsWith(ROLE_PREFIX) && key.length > ROLE_PREFIX.length) found.add(key.slice(ROLE_PREFIX.length));
+    else if (key === 'kubernetes.io/role' && value !== '') found.add(value);
+  }
+  return found.size === 0 ? NONE : Array.from(found).sort(compareUtf8).join(',');
+}
+
+function address(node: KubeObject, type: string): string {
+  const found = objectsOf(objectAt(node, 'status')?.['addresses']).find((entry) => entry['type'] === type);
+  return found === undefined ? NONE : textAt(found, 'address');
+}
+
+const nodeTable = tableOf('api/v1/nodes', (node) => {
+  const info = objectAt(objectAt(node, 'status'), 'nodeInfo');
+  const known = (field: string): string => textAt(info, field) || '<unknown>';
+  const architecture = textAt(info, 'architecture');
+  return [
+    node.metadata.name ?? '',
+    status(node),
+    roles(node),
+    Age.of(node),
+    textAt(info, 'kubeletVersion'),
+    address(node, 'InternalIP'),
+    address(node, 'ExternalIP'),
+    known('osImage'),
+    known('kernelVersion') + (architecture === '' ? '' : ` (${architecture})`),
+    known('containerRuntimeVersion'),
+  ];
+});
 
 export const nodes = builtinType({
   group: '',

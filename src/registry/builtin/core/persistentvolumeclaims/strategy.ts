@@ -1,4 +1,4 @@
-import { type FieldError, FieldPath, forbidden } from '../../../../apimachinery/meta/field-error.js';
+import { type FieldError, FieldPath, forbidden, notSupported } from '../../../../apimachinery/meta/field-error.js';
 import { deepEqual, isObject, type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { internalDiff } from '../../../../apimachinery/scheme/internal-diff.js';
@@ -9,11 +9,20 @@ import { ensureObject, keepField, setDefault } from '../../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 import { validateImmutableField } from '../../../../apimachinery/validation/object-meta.js';
 import { resets } from '../../shared/resource-type.js';
-import { claimStatusErrors } from './status-validation.js';
-import { fractionWarnings, quantityOf, roundQuantities, roundResources } from '../../shared/resources.js';
+import {
+  basicQuantityErrors,
+  fractionWarnings,
+  isNative,
+  quantityErrors,
+  quantityOf,
+  roundQuantities,
+  roundResources,
+} from '../../shared/resources.js';
 import { CLASS_ANNOTATION, CLASS_DEPRECATED } from '../../shared/volumes.js';
+import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 
 const SPEC = FieldPath.of('spec');
+const STATUS = FieldPath.of('status');
 const IMMUTABLE =
   'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims';
 
@@ -92,6 +101,45 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
     ...attributesClassErrors(object, old),
   );
   return errors;
+}
+
+const RESIZES = [
+  'ControllerResizeInProgress',
+  'ControllerResizeInfeasible',
+  'NodeResizeInProgress',
+  'NodeResizeInfeasible',
+  'NodeResizePending',
+].sort();
+
+function keyErrors(name: string, path: FieldPath): FieldError[] {
+  const errors = qualifiedNameErrors(name, path);
+  if (errors.length > 0 || !isNative(name) || name === 'storage') return errors;
+  return [notSupported(path, name, ['storage'])];
+}
+
+/** Validates the capacity of a claim, its allocated resources, and the status of their resizing. */
+function claimStatusErrors(claim: KubeObject): FieldError[] {
+  const status = objectAt(claim, 'status');
+  const capacity = objectAt(status, 'capacity') ?? {};
+  const resizes = objectAt(status, 'allocatedResourceStatuses') ?? {};
+  const allocated = objectAt(status, 'allocatedResources') ?? {};
+  const resizesAt = STATUS.child('allocatedResourceStatuses');
+  const allocatedAt = STATUS.child('allocatedResources');
+  return [
+    ...Object.keys(capacity).flatMap((name) => basicQuantityErrors(capacity[name], STATUS.child('capacity').key(name))),
+    ...Object.keys(resizes).flatMap((name) => [
+      ...keyErrors(name, resizesAt),
+      // kube-apiserver reports the resource as the bad value, where it means the resize status.
+      ...(RESIZES.includes(textAt(resizes, name)) ? [] : [notSupported(resizesAt, name, RESIZES)]),
+    ]),
+    ...Object.keys(allocated).flatMap((name) => {
+      const errors = keyErrors(name, allocatedAt);
+      if (errors.length > 0) return errors;
+      const at = allocatedAt.key(name);
+      const basic = basicQuantityErrors(allocated[name], at);
+      return basic.length > 0 ? basic : quantityErrors('storage', quantityOf(allocated[name]), at);
+    }),
+  ];
 }
 
 export function applyClaimDefaults(object: KubeObject): void {

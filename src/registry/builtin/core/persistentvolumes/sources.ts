@@ -3,12 +3,14 @@ import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json
 import { labelErrors, subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { backstepErrors, requiredOr } from '../../shared/checks.js';
 import { numberOf } from '../../shared/fields.js';
-import { hasLongPortal, iscsiNameErrors, LONG_PORTAL } from '../../shared/iscsi-names.js';
 import {
   both,
   type Check,
   COMMON,
   csiDriver,
+  hasLongPortal,
+  iscsiNameErrors,
+  LONG_PORTAL,
   lunErrors,
   needs,
   secretNeeds,

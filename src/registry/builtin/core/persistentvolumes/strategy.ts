@@ -34,7 +34,7 @@ import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 import { nodeSelectorErrors } from '../../shared/node-selector.js';
 import { resets } from '../../shared/resource-type.js';
 import { basicQuantityErrors, roundQuantities } from '../../shared/resources.js';
-import { defaultSources } from '../../shared/volume-defaults.js';
+import { defaultSources } from '../../shared/volume-sources.js';
 import {
   accessModeErrors,
   CLASS_ANNOTATION,

@@ -5,7 +5,7 @@ import { integerOf } from '../../shared/checks.js';
 import { ensureObject, numberOf, setDefault } from '../../shared/fields.js';
 import { roundQuantities, roundResources } from '../../shared/resources.js';
 import { defaultPodResources } from './pod-resources.js';
-import { defaultSources } from '../../shared/volume-defaults.js';
+import { defaultSources } from '../../shared/volume-sources.js';
 import { STATUS_LISTS } from './fields.js';
 
 const DEFAULT_MODE = 0o644;

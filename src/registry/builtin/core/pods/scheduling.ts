@@ -12,7 +12,7 @@ import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
 import { labelErrors, qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { isLabelValue } from '../../../../apimachinery/validation/names.js';
-import { choice, choiceIfSet, integerOf, itemErrors } from '../../shared/checks.js';
+import { choice, choiceIfSet, eachErrors, integerOf, itemErrors } from '../../shared/checks.js';
 import { numberOf } from '../../shared/fields.js';
 import { nodeSelectorErrors, nodeSelectorTermErrors, TAINT_EFFECTS } from '../../shared/node-selector.js';
 import { PREFERRED, REQUIRED } from './fields.js';
@@ -27,7 +27,7 @@ function weightErrors(term: JsonObject, path: FieldPath): FieldError[] {
 function labelKeyErrors(keys: readonly string[], selector: JsonObject | undefined, path: FieldPath): FieldError[] {
   if (keys.length === 0) return [];
   if (selector === undefined) return [forbidden(path, 'must not be specified when labelSelector is not set')];
-  return keys.flatMap((key, i) => qualifiedNameErrors(key, path.index(i)));
+  return eachErrors(keys, path, qualifiedNameErrors);
 }
 
 /** Validates the keys of the pod's own labels whose values are added to the selector. None may be in the selector already. */

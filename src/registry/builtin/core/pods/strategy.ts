@@ -8,12 +8,12 @@ import { emptyListIsNull, ensureObject, keepField, numberOf } from '../../shared
 import { validateCoreMetaUpdate } from '../../shared/meta.js';
 import { resets } from '../../shared/resource-type.js';
 import { appArmorAnnotationsToFields } from './validation/annotations.js';
-import { dropDisabled, dropDisabledStatus } from './validation/disabled.js';
 import { qosClass } from './pod-resources.js';
 import { fillSelectors } from './scheduling.js';
 import { podStatusErrors } from './validation/status-validation.js';
 import { validatePod, validatePodUpdate } from './validation/validation.js';
 import { podWarnings } from './warnings.js';
+import { CONTAINER_LISTS, STATUS_LISTS } from './fields.js';
 
 const HOSTNAME_WARNING =
   "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: ";
@@ -37,6 +37,32 @@ function emptySourcesAreNull(pod: KubeObject): void {
   for (const volume of objectsOf(objectAt(pod, 'spec')?.['volumes'])) {
     const projected = objectAt(volume, 'projected');
     if (projected !== undefined) emptyListIsNull(projected, 'sources');
+  }
+}
+
+const PROJECTIONS = ['clusterTrustBundle', 'podCertificate'];
+
+/** Drops the fields of features that are off by default in Kubernetes. */
+function dropDisabled(spec: JsonObject): void {
+  delete spec['schedulingGroup'];
+  for (const volume of objectsOf(spec['volumes'])) {
+    for (const source of objectsOf(objectAt(volume, 'projected')?.['sources'])) {
+      for (const name of PROJECTIONS) delete source[name];
+    }
+  }
+  for (const container of CONTAINER_LISTS.flatMap((list) => objectsOf(spec[list]))) {
+    const lifecycle = objectAt(container, 'lifecycle');
+    if (lifecycle?.['stopSignal'] === undefined) continue;
+    delete lifecycle['stopSignal'];
+    if (Object.keys(lifecycle).length === 0) delete container['lifecycle'];
+  }
+}
+
+/** Drops the fields of such features in a pod's status. */
+function dropDisabledStatus(status: JsonObject): void {
+  delete status['nodeAllocatableResourceClaimStatuses'];
+  for (const one of STATUS_LISTS.flatMap((list) => objectsOf(status[list]))) {
+    for (const mount of objectsOf(one['volumeMounts'])) delete mount['volumeStatus'];
   }
 }
 

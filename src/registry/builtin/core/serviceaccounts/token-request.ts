@@ -1,5 +1,4 @@
 import {
-  type ApiError,
   newBadRequest,
   newConflict,
   newInternalError,
@@ -185,9 +184,11 @@ async function boundObject(objects: ServiceAccountObjects, spec: JsonObject, par
   const { group, version } = parseGroupVersion(textAt(ref, 'apiVersion')) ?? { group: '', version: '' };
   const kind = textAt(ref, 'kind');
   const name = textAt(ref, 'name');
-  const { bound, uid } = await find(objects, group === '' ? kind : '', name, parent, () =>
-    newBadRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`),
-  );
+  const found = await find(objects, group === '' ? kind : '', name, parent);
+  if (found === undefined) {
+    throw newBadRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`);
+  }
+  const { bound, uid } = found;
   const wanted = textAt(ref, 'uid');
   if (wanted !== '' && wanted !== uid) {
     const why = `the UID in the bound object reference (${wanted}) does not match the UID in record. The object might have been deleted and then recreated`;
@@ -196,13 +197,13 @@ async function boundObject(objects: ServiceAccountObjects, spec: JsonObject, par
   return bound;
 }
 
+/** Returns undefined for a kind that tokens cannot be bound to. */
 async function find(
   objects: ServiceAccountObjects,
   kind: string,
   name: string,
   { namespace, name: account }: Parent,
-  unknown: () => ApiError,
-): Promise<{ bound: Bound; uid: string }> {
+): Promise<{ bound: Bound; uid: string } | undefined> {
   switch (kind) {
     case 'Pod': {
       const object = await require(objects, 'pods', namespace, name);
@@ -226,6 +227,6 @@ async function find(
       return { bound: { secret }, uid: secret.uid };
     }
     default:
-      throw unknown();
+      return undefined;
   }
 }

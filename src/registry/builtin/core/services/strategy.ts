@@ -1,5 +1,6 @@
 import {
-  FieldError,
+  duplicate,
+  type FieldError,
   FieldPath,
   forbidden,
   invalid,
@@ -20,10 +21,12 @@ import {
   choiceIfSet,
   eachErrors,
   ipErrors,
+  itemErrors,
   noDuplicates,
   portErrors as portNumberOrNameErrors,
   portNumberErrors,
   PROTOCOLS,
+  requiredOr,
   type TextCheck,
 } from '../../shared/checks.js';
 import { keepField, numberOf } from '../../shared/fields.js';
@@ -55,7 +58,7 @@ function portErrors(port: JsonObject, needsName: boolean, path: FieldPath, again
 function duplicatePort(path: FieldPath, port: JsonObject): FieldError {
   const [protocol, number] = [goJson(port['protocol'] ?? ''), goJson(port['port'] ?? 0)];
   const text = `{"Name":"","Protocol":${protocol},"AppProtocol":null,"Port":${number},"TargetPort":0,"NodePort":0}`;
-  return new FieldError('FieldValueDuplicate', path.toString(), new Printed(text), '');
+  return duplicate(path, new Printed(text));
 }
 
 /** Rejects the fields that a service of its type cannot have. */
@@ -65,11 +68,8 @@ function typeErrors(spec: JsonObject, headless: boolean): FieldError[] {
     return [invalid(SPEC.child('clusterIPs').index(0), 'None', `may not be set to 'None' for ${type} services`)];
   }
   if (type !== 'ExternalName') return [];
-  const set = [
-    stringsOf(spec['clusterIPs']).length > 0 ? ['clusterIPs'] : [],
-    stringsOf(spec['ipFamilies']).length > 0 ? ['ipFamilies'] : [],
-    textAt(spec, 'ipFamilyPolicy') === '' ? [] : ['ipFamilyPolicy'],
-  ].flat();
+  const set = ['clusterIPs', 'ipFamilies'].filter((field) => stringsOf(spec[field]).length > 0);
+  if (textAt(spec, 'ipFamilyPolicy') !== '') set.push('ipFamilyPolicy');
   const errors = set.map((field) => forbidden(SPEC.child(field), 'may not be set for ExternalName services'));
   return [...errors, ...externalNameErrors(spec)];
 }
@@ -86,21 +86,16 @@ function portsErrors(spec: JsonObject, headless: boolean): FieldError[] {
 
 function samePorts(spec: JsonObject): FieldError[] {
   const seen = new Set<string>();
-  return objectsOf(spec['ports']).flatMap((port, i) => {
+  return itemErrors(spec, 'ports', SPEC, (port, path) => {
     const key = `${textAt(port, 'protocol')}/${String(numberOf(port['port']))}`;
-    if (seen.has(key)) return [duplicatePort(SPEC.child('ports').index(i), port)];
+    if (seen.has(key)) return [duplicatePort(path, port)];
     seen.add(key);
     return [];
   });
 }
 
-function externalNameErrors(spec: JsonObject): FieldError[] {
-  const path = SPEC.child('externalName');
-  const given = textAt(spec, 'externalName');
-  const name = given.endsWith('.') ? given.slice(0, -1) : given;
-  if (name === '') return [required(path)];
-  return subdomainErrors(name, path);
-}
+const externalNameErrors = (spec: JsonObject): FieldError[] =>
+  requiredOr(textAt(spec, 'externalName').replace(/\.$/, ''), SPEC.child('externalName'), subdomainErrors);
 
 function validate(object: KubeObject, old?: KubeObject): FieldError[] {
   const errors: FieldError[] = [];

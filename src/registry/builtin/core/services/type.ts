@@ -1,9 +1,65 @@
-import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { isObject, type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { applyServiceDefaults } from './defaults.js';
 import { serviceStatusStrategy, serviceStrategy } from './strategy.js';
-import { serviceTable } from './table.js';
+import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { numberOf } from '../../shared/fields.js';
+import { Age, tableOf } from '../../shared/table.js';
+
+const NONE = '<none>';
+
+/** Formats labels as tables show them. */
+function formatLabels(labels: unknown): string {
+  if (!isObject(labels as JsonObject | undefined)) return NONE;
+  const map = labels as JsonObject;
+  const keys = Object.keys(map).sort(compareUtf8);
+  return keys.length === 0 ? NONE : keys.map((key) => `${key}=${textAt(map, key)}`).join(',');
+}
+
+function externalIPs(service: KubeObject, spec: JsonObject): string {
+  const given = stringsOf(spec['externalIPs']);
+  switch (spec['type']) {
+    case 'ClusterIP':
+    case 'NodePort':
+      return given.length === 0 ? NONE : given.join(',');
+    case 'LoadBalancer': {
+      const ingress = objectsOf(objectAt(objectAt(service, 'status'), 'loadBalancer')?.['ingress']);
+      const balanced = ingress
+        .map((entry) => textAt(entry, 'ip') || textAt(entry, 'hostname'))
+        .filter((ip) => ip !== '');
+      const all = [...new Set(balanced)].sort(compareUtf8).concat(given);
+      return all.length === 0 ? '<pending>' : all.join(',');
+    }
+    case 'ExternalName':
+      return textAt(spec, 'externalName');
+    default:
+      return '<unknown>';
+  }
+}
+
+function ports(spec: JsonObject): string {
+  const pieces = objectsOf(spec['ports']).map((port) => {
+    const node = numberOf(port['nodePort']);
+    const number = String(numberOf(port['port']));
+    return `${number}${node > 0 ? `:${String(node)}` : ''}/${textAt(port, 'protocol')}`;
+  });
+  return pieces.length === 0 ? NONE : pieces.join(',');
+}
+
+const serviceTable = tableOf('api/v1/services', (service) => {
+  const spec = objectAt(service, 'spec') ?? {};
+  return [
+    service.metadata.name ?? '',
+    textAt(spec, 'type'),
+    stringsOf(spec['clusterIPs'])[0] ?? NONE,
+    externalIPs(service, spec),
+    ports(spec),
+    Age.of(service),
+    formatLabels(spec['selector']),
+  ];
+});
 
 export const services = builtinType({
   group: '',

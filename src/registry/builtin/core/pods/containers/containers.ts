@@ -1,5 +1,4 @@
 import {
-  duplicate,
   type FieldError,
   type FieldPath,
   forbidden,
@@ -88,8 +87,7 @@ function mountErrors(container: JsonObject, path: FieldPath, { volumes }: PodPar
   );
   const devicePaths = new Set(devices.values());
   const points = new Set<string>();
-  return objectsOf(container['volumeMounts']).flatMap((mount, i) => {
-    const at = all.index(i);
+  return itemErrors(container, 'volumeMounts', path, (mount, at) => {
     const name = textAt(mount, 'name');
     const point = textAt(mount, 'mountPath');
     const errors = name === '' ? [required(at.child('name'))] : [];
@@ -121,8 +119,8 @@ function deviceErrors(container: JsonObject, path: FieldPath, { volumes }: PodPa
   const mountPaths = new Set(mounts.values());
   const names = new Set<string>();
   const paths = new Set<string>();
-  return objectsOf(container['volumeDevices']).flatMap((device, i) => {
-    const [nameAt, pathAt] = [path.index(i).child('name'), path.index(i).child('devicePath')];
+  return itemErrors(container, 'volumeDevices', path, (device, at) => {
+    const [nameAt, pathAt] = [at.child('name'), at.child('devicePath')];
     const [name, where] = [textAt(device, 'name'), textAt(device, 'devicePath')];
     const errors = name === '' ? [required(nameAt)] : [];
     if (names.has(name)) errors.push(invalid(nameAt, name, 'must be unique'));
@@ -173,7 +171,7 @@ export function containerErrors(container: JsonObject, path: FieldPath, parts: P
     ...itemErrors(container, 'env', path, envErrors),
     ...envFromErrors(objectsOf(container['envFrom']), path.child('envFrom')),
     ...mountErrors(container, path, parts),
-    ...deviceErrors(container, path.child('volumeDevices'), parts),
+    ...deviceErrors(container, path, parts),
     ...choice(textAt(container, 'imagePullPolicy'), path.child('imagePullPolicy'), PULL_POLICIES),
     ...resourceErrors(objectAt(container, 'resources') ?? {}, path.child('resources'), parts.claims),
     ...resizeErrors(objectsOf(container['resizePolicy']), path.child('resizePolicy'), parts.restartPolicy),
@@ -190,16 +188,12 @@ export function paddedImageErrors(container: JsonObject, path: FieldPath): Field
 
 /** Rejects host ports that are used twice. */
 export function hostPortErrors(containers: readonly JsonObject[], path: FieldPath): FieldError[] {
-  const seen = new Set<string>();
-  return containers.flatMap((container, i) =>
-    objectsOf(container['ports']).flatMap((port, j) => {
+  const again = noDuplicates();
+  return eachErrors(containers, path, (container, containerPath) =>
+    itemErrors(container, 'ports', containerPath, (port, at) => {
       const number = numberOf(port['hostPort']);
       const key = `${textAt(port, 'protocol')}/${textAt(port, 'hostIP')}/${String(number)}`;
-      if (number === 0 || !seen.has(key)) {
-        if (number !== 0) seen.add(key);
-        return [];
-      }
-      return [duplicate(path.index(i).child('ports').index(j).child('hostPort'), key)];
+      return number === 0 ? [] : again(key, at.child('hostPort'));
     }),
   );
 }

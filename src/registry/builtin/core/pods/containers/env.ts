@@ -8,7 +8,7 @@ import {
   toFieldErrors,
 } from '../../../../../apimachinery/validation/name-errors.js';
 import { isRelaxedEnvVarName, nameIsDnsSubdomain } from '../../../../../apimachinery/validation/names.js';
-import { backstepErrors, requiredOr } from '../../../shared/checks.js';
+import { backstepErrors, eachErrors, requiredOr } from '../../../shared/checks.js';
 import { fieldRefErrors, resourceRefErrors, VARIABLE_FIELDS } from './field-refs.js';
 
 const variableName = toFieldErrors(isRelaxedEnvVarName);
@@ -65,8 +65,7 @@ const namePrefix = toFieldErrors((name) => nameIsDnsSubdomain(name, 'prefix'));
 
 /** Validates the ConfigMaps and Secrets whose keys become environment variables. */
 export function envFromErrors(sources: readonly JsonObject[], path: FieldPath): FieldError[] {
-  return sources.flatMap((source, i) => {
-    const at = path.index(i);
+  return eachErrors(sources, path, (source, at) => {
     const prefix = textAt(source, 'prefix');
     const errors = prefix === '' ? [] : variableName(prefix, at.child('prefix'));
     const refs = ['configMapRef', 'secretRef'].filter((field) => objectAt(source, field) !== undefined);

@@ -23,6 +23,7 @@ import {
 import { validateLabels } from '../../../../../apimachinery/validation/object-meta.js';
 import {
   choice,
+  eachErrors,
   integerOf,
   ipErrors,
   itemErrors,
@@ -141,7 +142,7 @@ function aliasErrors(alias: JsonObject, path: FieldPath): FieldError[] {
   const names = Array.isArray(alias['hostnames']) ? alias['hostnames'].map(textOf) : [];
   return [
     ...ipErrors(textAt(alias, 'ip'), path.child('ip')),
-    ...names.flatMap((name, i) => subdomainErrors(name, path.child('hostnames').index(i))),
+    ...eachErrors(names, path.child('hostnames'), subdomainErrors),
   ];
 }
 

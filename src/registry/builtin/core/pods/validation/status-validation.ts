@@ -113,7 +113,7 @@ function listErrors(status: JsonObject, before: JsonObject, field: string): Fiel
   const path = STATUS.child(field);
   const known = objectsOf(before[field]).map((one) => textAt(one, 'ip'));
   const ips = objectsOf(status[field]).map((one) => textAt(one, 'ip'));
-  const errors = ips.flatMap((ip, i) => (known.includes(ip) ? [] : ipErrors(ip, path.index(i))));
+  const errors = eachErrors(ips, path, (ip, at) => (known.includes(ip) ? [] : ipErrors(ip, at)));
   const both = new Set(ips.map((ip) => ip.includes(':'))).size === 2;
   if (ips.length > 1 && (!both || ips.length > 2)) {
     const shown = new Printed(goJson(ips.map((ip) => ({ IP: ip }))));

@@ -25,13 +25,14 @@ import {
 } from '../../../shared/checks.js';
 import { claimSpecErrors } from '../../../shared/claim-spec.js';
 import { numberOf } from '../../../shared/fields.js';
-import { hasLongPortal, iscsiNameErrors, LONG_PORTAL } from '../../../shared/iscsi-names.js';
-import { quantityOf } from '../../../shared/resources.js';
 import {
   both,
   type Check,
   COMMON,
   csiDriver,
+  hasLongPortal,
+  iscsiNameErrors,
+  LONG_PORTAL,
   lunErrors,
   monitors,
   needs,
@@ -40,6 +41,7 @@ import {
   sourceErrors,
   storageosNames,
 } from '../../../shared/volume-sources.js';
+import { quantityOf } from '../../../shared/resources.js';
 import { downwardFileErrors } from '../containers/field-refs.js';
 import { PULL_POLICIES } from '../fields.js';
 
