@@ -54,23 +54,30 @@ export function validateLabelSelector(selector: JsonObject | undefined, path: Fi
 }
 
 function validateExpression(expression: JsonObject, path: FieldPath): FieldError[] {
-  const errors: FieldError[] = [];
   const operator = textOf(expression['operator']);
   const values = Array.isArray(expression['values']) ? expression['values'].map(textOf) : [];
   const valuesPath = path.child('values');
-  if (operator === 'In' || operator === 'NotIn') {
-    if (values.length === 0) {
-      errors.push(required(valuesPath, "must be specified when `operator` is 'In' or 'NotIn'"));
-    }
-  } else if (operator === 'Exists' || operator === 'DoesNotExist') {
-    if (values.length > 0) {
-      errors.push(forbidden(valuesPath, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
-    }
-  } else errors.push(invalid(path.child('operator'), operator, 'not a valid selector operator'));
+  const errors = valueCountErrors(operator, values.length, valuesPath) ?? [
+    invalid(path.child('operator'), operator, 'not a valid selector operator'),
+  ];
   const key = textOf(expression['key']);
   errors.push(...qualifiedNameErrors(key, path.child('key')));
   values.forEach((value, i) => {
     errors.push(...labelValueErrors(value, valuesPath.index(i)));
   });
   return errors;
+}
+
+/** Validates the number of values of a requirement; undefined if the operator is unknown. `path` is that of the values. */
+export function valueCountErrors(operator: string, count: number, path: FieldPath): FieldError[] | undefined {
+  switch (operator) {
+    case 'In':
+    case 'NotIn':
+      return count > 0 ? [] : [required(path, "must be specified when `operator` is 'In' or 'NotIn'")];
+    case 'Exists':
+    case 'DoesNotExist':
+      return count === 0 ? [] : [forbidden(path, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
+    default:
+      return undefined;
+  }
 }

@@ -51,13 +51,3 @@ export function storageVersionOf(spec: JsonObject | undefined): string | undefin
     'name',
   );
 }
-
-/** Returns the status of a definition that was just created. */
-export function initialStatus(crd: KubeObject): JsonObject {
-  const storage = storageVersionOf(objectAt(crd, 'spec'));
-  return {
-    conditions: null,
-    acceptedNames: { plural: '', kind: '' },
-    storedVersions: storage === undefined ? null : [storage],
-  };
-}

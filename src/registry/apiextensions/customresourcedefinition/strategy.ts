@@ -7,7 +7,7 @@ import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import { withYieldPoint } from '@annex/cel/yield-point';
 import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
 import { ownPrecondition } from '../../rest/precondition.js';
-import { initialStatus, setCustomResourceDefinitionDefaults, setStoredForm, storageVersionOf } from './defaults.js';
+import { setCustomResourceDefinitionDefaults, setStoredForm, storageVersionOf } from './defaults.js';
 import { schemasOf, stringsAt, toInternalSpec } from './internal.js';
 import { CLEANUP_FINALIZER, setTerminating } from './status.js';
 import {
@@ -23,8 +23,8 @@ export const customResourceDefinitionStrategy: Strategy = {
   hasGeneration: true,
   resetFields: { 'apiextensions.k8s.io/v1': [['status']] },
   prepareForCreate: (_, crd) => {
+    crd['status'] = {};
     setStoredForm(crd);
-    crd['status'] = initialStatus(crd);
   },
   validateCreate: (context, crd) =>
     withYieldPoint(context.ruleYieldPoint?.(), () => validateCustomResourceDefinition(withFloats(crd))),

@@ -1,18 +1,12 @@
-import {
-  FieldPath,
-  forbidden,
-  invalid,
-  Printed,
-  required,
-  type FieldError,
-} from '../../../apimachinery/meta/field-error.js';
-import { objectAt, stringAt, stringifyJson, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
+import { type FieldError, FieldPath, invalid, Printed, required } from '../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt, stringifyJson, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import { escapeHtml, type KubeObject, type ObjectMeta } from '../../../apimachinery/meta/meta.js';
 import { labelValueErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { isUnset } from '../../../apimachinery/validation/object-meta.js';
 import { eachErrors, itemErrors } from '../shared/checks.js';
 import { OBJECT_META_FIELDS } from '../../../schema/metadata.js';
+import { valueCountErrors } from '../../../apimachinery/selectors/label-selector-object.js';
 
 type Check = (requirement: JsonObject, path: FieldPath) => FieldError[];
 
@@ -100,21 +94,9 @@ function validateSelector(selector: JsonObject, path: FieldPath, check: Check): 
 }
 
 /** Unknown operators are accepted, for compatibility with newer clients. */
-function validateOperator(requirement: JsonObject, path: FieldPath): FieldError[] {
-  const count = stringsOf(requirement['values']).length;
-  switch (stringAt(requirement, 'operator')) {
-    case 'In':
-    case 'NotIn':
-      if (count > 0) return [];
-      return [required(path.child('values'), "must be specified when `operator` is 'In' or 'NotIn'")];
-    case 'Exists':
-    case 'DoesNotExist':
-      if (count === 0) return [];
-      return [forbidden(path.child('values'), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
-    default:
-      return [];
-  }
-}
+const validateOperator = (requirement: JsonObject, path: FieldPath): FieldError[] =>
+  valueCountErrors(textAt(requirement, 'operator'), stringsOf(requirement['values']).length, path.child('values')) ??
+  [];
 
 function validateMetadata(meta: ObjectMeta, allowsNamespace: boolean): FieldError[] {
   const shown: JsonObject = {};

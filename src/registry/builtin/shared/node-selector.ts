@@ -1,10 +1,4 @@
-import {
-  type FieldError,
-  type FieldPath,
-  forbidden,
-  invalid,
-  required,
-} from '../../../apimachinery/meta/field-error.js';
+import { type FieldError, type FieldPath, invalid, required } from '../../../apimachinery/meta/field-error.js';
 import { type JsonObject, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import {
@@ -12,8 +6,8 @@ import {
   qualifiedNameErrors,
   subdomainErrors,
 } from '../../../apimachinery/validation/name-errors.js';
-
 import { eachErrors, itemErrors } from './checks.js';
+import { valueCountErrors } from '../../../apimachinery/selectors/label-selector-object.js';
 
 /** The effects that a node's taint can have on pods that do not tolerate it. */
 export const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
@@ -21,29 +15,15 @@ export const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 const NO_OPERATOR = 'not a valid selector operator';
 
 function valuesErrors(operator: string, count: number, path: FieldPath): FieldError[] | undefined {
-  const values = path.child('values');
-  switch (operator) {
-    case 'In':
-    case 'NotIn':
-      return count > 0 ? [] : [required(values, "must be specified when `operator` is 'In' or 'NotIn'")];
-    case 'Exists':
-    case 'DoesNotExist':
-      return count === 0
-        ? []
-        : [forbidden(values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
-    case 'Gt':
-    case 'Lt':
-      return count === 1 ? [] : [required(values, "must be specified single value when `operator` is 'Lt' or 'Gt'")];
-    default:
-      return undefined;
-  }
+  if (operator !== 'Gt' && operator !== 'Lt') return valueCountErrors(operator, count, path);
+  return count === 1 ? [] : [required(path, "must be specified single value when `operator` is 'Lt' or 'Gt'")];
 }
 
 /** Validates a requirement on a node's labels. */
 function expressionErrors(requirement: JsonObject, path: FieldPath, strict: boolean): FieldError[] {
   const operator = textAt(requirement, 'operator');
   const values = stringsOf(requirement['values']);
-  const errors = valuesErrors(operator, values.length, path) ?? [
+  const errors = valuesErrors(operator, values.length, path.child('values')) ?? [
     invalid(path.child('operator'), operator, NO_OPERATOR),
   ];
   errors.push(...qualifiedNameErrors(textAt(requirement, 'key'), path.child('key')));

@@ -94,7 +94,7 @@ const quobyte: Check = (source, path) => {
 };
 
 /** Validates a logical unit number (LUN). */
-export const lunErrors = (lun: number, path: FieldPath): FieldError[] => rangeErrors(lun, path.child('lun'), 0, 255);
+const lunErrors = (lun: number, path: FieldPath): FieldError[] => rangeErrors(lun, path.child('lun'), 0, 255);
 
 /** The forms by the first three characters of a name. Only `iqn` may follow other characters; its search must not take quadratic time. */
 const NAME_FORMS: Readonly<Record<string, string>> = {
@@ -113,10 +113,26 @@ export const hasLongPortal = (source: JsonObject, volume: string): boolean =>
   typeof source['initiatorName'] === 'string' && Buffer.byteLength(`${volume}:${textAt(source, 'targetPortal')}`) > 64;
 
 /** Validates the name of an iSCSI target or initiator. `unknown` is the error for a name with an unknown prefix. */
-export function iscsiNameErrors(name: string, path: FieldPath, unknown = WRONG): FieldError[] {
+function iscsiNameErrors(name: string, path: FieldPath, unknown = WRONG): FieldError[] {
   const form = NAME_FORMS[name.slice(0, 3)];
   if (form === undefined) return [invalid(path, name, unknown)];
   return patternFor(form).matches(name) ? [] : [invalid(path, name, WRONG)];
+}
+
+/** Validates the target of an iSCSI volume. `unknown` is the error for a name with an unknown prefix. */
+export function iscsiTargetErrors(source: JsonObject, path: FieldPath, unknown?: string): FieldError[] {
+  const chap = source['chapAuthDiscovery'] === true || source['chapAuthSession'] === true;
+  return [
+    ...requiredOr(textAt(source, 'iqn'), path.child('iqn'), (name, at) => iscsiNameErrors(name, at, unknown)),
+    ...lunErrors(numberOf(source['lun']), path),
+    ...(chap && objectAt(source, 'secretRef') === undefined ? [required(path.child('secretRef'))] : []),
+  ];
+}
+
+/** Validates the initiator of an iSCSI volume, if it names one. */
+export function iscsiInitiatorErrors(source: JsonObject, path: FieldPath, unknown?: string): FieldError[] {
+  const name = source['initiatorName'];
+  return typeof name === 'string' ? iscsiNameErrors(name, path.child('initiatorname'), unknown) : [];
 }
 
 const fc: Check = (source, path) => {

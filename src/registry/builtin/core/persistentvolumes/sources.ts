@@ -2,16 +2,15 @@ import { type FieldError, type FieldPath, invalid, required } from '../../../../
 import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { labelErrors, subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { backstepErrors, requiredOr } from '../../shared/checks.js';
-import { numberOf } from '../../shared/fields.js';
 import {
   both,
   type Check,
   COMMON,
   csiDriver,
   hasLongPortal,
-  iscsiNameErrors,
+  iscsiInitiatorErrors,
+  iscsiTargetErrors,
   LONG_PORTAL,
-  lunErrors,
   needs,
   secretNeeds,
   type Source,
@@ -36,20 +35,15 @@ const azureFile: Check = (source, path) => {
 
 const local: Check = (source, path) => requiredOr(textAt(source, 'path'), path.child('path'), backstepErrors);
 
-const iscsi: Check = (source, path, volume) => {
-  const errors = needs('targetPortal')(source, path);
-  if (hasLongPortal(source, volume)) {
-    errors.push(invalid(path.child('targetportal'), textAt(source, 'targetPortal'), LONG_PORTAL));
-  }
-  errors.push(...requiredOr(textAt(source, 'iqn'), path.child('iqn'), iscsiNameErrors));
-  errors.push(...lunErrors(numberOf(source['lun']), path));
-  const chap = source['chapAuthDiscovery'] === true || source['chapAuthSession'] === true;
-  if (chap && objectAt(source, 'secretRef') === undefined) errors.push(required(path.child('secretRef')));
-  errors.push(...secretNeeds('name')(source, path, volume));
-  const initiator = source['initiatorName'];
-  if (typeof initiator === 'string') errors.push(...iscsiNameErrors(initiator, path.child('initiatorname')));
-  return errors;
-};
+const iscsi: Check = (source, path, volume) => [
+  ...needs('targetPortal')(source, path),
+  ...(hasLongPortal(source, volume)
+    ? [invalid(path.child('targetportal'), textAt(source, 'targetPortal'), LONG_PORTAL)]
+    : []),
+  ...iscsiTargetErrors(source, path),
+  ...secretNeeds('name')(source, path, volume),
+  ...iscsiInitiatorErrors(source, path),
+];
 
 const CSI_SECRETS = [
   'controllerPublishSecretRef',

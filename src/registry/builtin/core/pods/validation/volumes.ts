@@ -24,16 +24,15 @@ import {
   requiredOr,
 } from '../../../shared/checks.js';
 import { claimSpecErrors } from '../../../shared/claim-spec.js';
-import { numberOf } from '../../../shared/fields.js';
 import {
   both,
   type Check,
   COMMON,
   csiDriver,
   hasLongPortal,
-  iscsiNameErrors,
+  iscsiInitiatorErrors,
+  iscsiTargetErrors,
   LONG_PORTAL,
-  lunErrors,
   monitors,
   needs,
   secretNeeds,
@@ -129,18 +128,11 @@ const files =
 
 const FORM = 'must be valid format starting with iqn, eui, or naa';
 
-const iscsi: Check = (source, path) => {
-  const errors = needs('targetPortal', 'iqn')(source, path);
-  const name = textAt(source, 'iqn');
-  if (name !== '') errors.push(...iscsiNameErrors(name, path.child('iqn'), FORM));
-  errors.push(...lunErrors(numberOf(source['lun']), path));
-  const chap = source['chapAuthDiscovery'] === true || source['chapAuthSession'] === true;
-  if (chap && objectAt(source, 'secretRef') === undefined) errors.push(required(path.child('secretRef')));
-  const initiator = source['initiatorName'];
-  return typeof initiator === 'string'
-    ? [...errors, ...iscsiNameErrors(initiator, path.child('initiatorname'), FORM)]
-    : errors;
-};
+const iscsi: Check = (source, path) => [
+  ...needs('targetPortal')(source, path),
+  ...iscsiTargetErrors(source, path, FORM),
+  ...iscsiInitiatorErrors(source, path, FORM),
+];
 
 const downwardApi: Check = (source, path) => [
   ...modeErrors(source['defaultMode'], path.child('defaultMode')),
