@@ -2,11 +2,12 @@ import { type JsonObject, objectAt, stringAt, textAt } from '../../../apimachine
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { objectsAt, stringsAt } from './internal.js';
 import { clientConfigOf } from './validation/webhook.js';
+import { ensureObject } from '../../builtin/shared/fields.js';
 
 /** Sets the defaults of a definition in place: names derived from the kind, no conversion, the first stored version. */
 export function setCustomResourceDefinitionDefaults(crd: KubeObject): void {
-  const spec = (crd['spec'] = objectAt(crd, 'spec') ?? {});
-  const names = (spec['names'] = objectAt(spec, 'names') ?? {});
+  const spec = ensureObject(crd, 'spec');
+  const names = ensureObject(spec, 'names');
   const kind = textAt(names, 'kind');
   if (textAt(names, 'singular') === '' && kind !== '') names['singular'] = kind.toLowerCase();
   if (textAt(names, 'listKind') === '' && kind !== '') names['listKind'] = `${kind}List`;

@@ -1,5 +1,12 @@
 import { type FieldError, FieldPath, forbidden, invalid, tooLong } from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, isObject, type JsonObject, type JsonValue } from '../../../../apimachinery/json/json.js';
+import {
+  deepEqual,
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  objectAt,
+  textAt,
+} from '../../../../apimachinery/json/json.js';
 import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
 import { configMapKeyErrors } from '../../../../apimachinery/validation/name-errors.js';
@@ -14,11 +21,10 @@ const IMMUTABLE_TEXT = 'field is immutable when `immutable` is set';
 
 /** Returns the entries of a map of strings, sorted by key. */
 export function entriesOf(object: JsonObject, field: string): [string, string][] {
-  const map = object[field];
-  if (!isObject(map)) return [];
+  const map = objectAt(object, field) ?? {};
   return Object.keys(map)
     .sort(compareUtf8)
-    .map((key) => [key, typeof map[key] === 'string' ? map[key] : '']);
+    .map((key) => [key, textAt(map, key)]);
 }
 
 /** Returns the number of bytes that a base64 text encodes. */

@@ -1,5 +1,5 @@
 import { type FieldError, FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
-import { isObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../../apimachinery/json/values.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
@@ -45,7 +45,7 @@ function setNameLabel(object: KubeObject): void {
 /** Sets the label with the name, and the phase. */
 export function applyNamespaceDefaults(object: KubeObject): void {
   setNameLabel(object);
-  const status = objectAt(object, 'status') ?? {};
+  const status = objectAt(object, 'status');
   if (textAt(status, 'phase') === '') object['status'] = { ...status, phase: 'Active' };
 }
 
@@ -123,7 +123,6 @@ function withPropagation(
 export const namespaceDeletion: DeletionStrategy = {
   beforeDelete: (context, object, propagation) => {
     if (hasDeletionTimestamp(object)) return namespaceFinalizers(object).length === 0 ? undefined : object;
-    const status = isObject(object['status']) ? object['status'] : {};
     const { finalizers: given = [], ...meta } = object.metadata;
     const finalizers = withPropagation(given, propagation);
     return {
@@ -133,7 +132,7 @@ export const namespaceDeletion: DeletionStrategy = {
         ...(finalizers.length === 0 ? {} : { finalizers }),
         deletionTimestamp: formatTime(context.receivedAt),
       },
-      status: { ...status, phase: 'Terminating' },
+      status: { ...objectAt(object, 'status'), phase: 'Terminating' },
     };
   },
   preconditionFailed: ownPrecondition('', 'namespaces'),

@@ -83,7 +83,7 @@ export function applySecretDefaults(object: KubeObject): void {
   if (textAt(object, 'type') === '') object['type'] = 'Opaque';
   const given = entriesOf(object, 'stringData');
   if (given.length > 0) {
-    const data: JsonObject = isObject(object['data']) ? { ...object['data'] } : {};
+    const data: JsonObject = { ...objectAt(object, 'data') };
     for (const [key, value] of given) data[key] = Buffer.from(value, 'utf8').toString('base64');
     object['data'] = data;
   }

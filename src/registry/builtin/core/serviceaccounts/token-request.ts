@@ -19,6 +19,7 @@ import type { RequestContext } from '../../../../request/context.js';
 import type { Clock } from '../../../../util/clock.js';
 import type { CreateOnlySubresource } from '../../../rest/interfaces.js';
 import { messageOf } from '../../../../util/error-message.js';
+import { ensureObject } from '../../shared/fields.js';
 
 const GVK = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' };
 const MIN_SECONDS = 600;
@@ -45,8 +46,7 @@ export function tokenRequestSubresource(dependencies: TokenRequestDependencies):
   return {
     gvk: GVK,
     applyDefaults: (object) => {
-      const spec = (object['spec'] = objectAt(object, 'spec') ?? {});
-      spec['expirationSeconds'] ??= DEFAULT_SECONDS;
+      ensureObject(object, 'spec')['expirationSeconds'] ??= DEFAULT_SECONDS;
     },
     create: (context, object, parent, validate) => create(dependencies, context, object, parent, validate),
   };
@@ -78,7 +78,7 @@ async function create(
   const account = await require(objects, 'serviceaccounts', namespace, name);
   const uid = account.metadata.uid ?? '';
   checkUid(metadata.uid ?? '', uid, name);
-  const spec = (object['spec'] = objectAt(object, 'spec') ?? {});
+  const spec = ensureObject(object, 'spec');
   const audiences = stringsOf(spec['audiences']);
   const now = clock.now();
   if (audiences.length === 0) spec['audiences'] = [...apiAudiences];

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { ensureObject, setDefault } from '../../shared/fields.js';
@@ -38,6 +38,5 @@ export function applyServiceDefaults(object: KubeObject): void {
       if (textAt(ingress, 'ip') !== '') ingress['ipMode'] ??= 'VIP';
     }
   }
-  const status = ensureObject(object, 'status');
-  if (!isObject(status['loadBalancer'])) status['loadBalancer'] = {};
+  ensureObject(ensureObject(object, 'status'), 'loadBalancer');
 }

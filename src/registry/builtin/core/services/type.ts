@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { applyServiceDefaults } from './defaults.js';
@@ -11,11 +11,9 @@ import { Age, tableOf } from '../../shared/table.js';
 const NONE = '<none>';
 
 /** Formats labels as tables show them. */
-function formatLabels(labels: unknown): string {
-  if (!isObject(labels as JsonObject | undefined)) return NONE;
-  const map = labels as JsonObject;
-  const keys = Object.keys(map).sort(compareUtf8);
-  return keys.length === 0 ? NONE : keys.map((key) => `${key}=${textAt(map, key)}`).join(',');
+function formatLabels(labels: JsonObject = {}): string {
+  const keys = Object.keys(labels).sort(compareUtf8);
+  return keys.length === 0 ? NONE : keys.map((key) => `${key}=${textAt(labels, key)}`).join(',');
 }
 
 function externalIPs(service: KubeObject, spec: JsonObject): string {
@@ -57,7 +55,7 @@ const serviceTable = tableOf('api/v1/services', (service) => {
     externalIPs(service, spec),
     ports(spec),
     Age.of(service),
-    formatLabels(spec['selector']),
+    formatLabels(objectAt(spec, 'selector')),
   ];
 });
 

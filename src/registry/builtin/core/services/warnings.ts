@@ -1,5 +1,5 @@
-import { isObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { stringsOf } from '../../../../apimachinery/json/values.js';
+import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { addressWarnings, cidrWarnings } from '../../../../apimachinery/validation/addresses.js';
 
@@ -48,10 +48,9 @@ export function serviceWarnings(object: KubeObject): string[] {
 
 /** Returns the warnings for the addresses in a service's status. */
 export function serviceStatusWarnings(object: KubeObject): string[] {
-  const ingress = objectAt(objectAt(object, 'status'), 'loadBalancer')?.['ingress'];
-  if (!Array.isArray(ingress)) return [];
+  const ingress = objectsOf(objectAt(objectAt(object, 'status'), 'loadBalancer')?.['ingress']);
   return ingress.flatMap((entry, i) => {
-    const ip = isObject(entry) ? textAt(entry, 'ip') : '';
+    const ip = textAt(entry, 'ip');
     return ip === '' ? [] : addressWarnings(`status.loadBalancer.ingress[${String(i)}]`, ip);
   });
 }
