@@ -26,7 +26,7 @@ import { isAggregated } from '../options/aggregation-options.js';
 import { makeLogs, storeRedactor } from './backend.js';
 import { openEncryption, type OpenEncryption } from './encryption.js';
 import { installBuiltins, loadMergeTypes } from '../../registry/builtin/install.js';
-import { registerProjectionMetrics, registerTrimMetric } from '../metrics/history-metrics.js';
+import { registerHistoryMetrics } from '../metrics/history-metrics.js';
 import { dropRemovedTypes } from '../metrics/removed-types.js';
 import { registerCacherMetrics, undecodableReporter } from '../metrics/cacher-metrics.js';
 import { installDocuments } from '../http/documents/documents.js';
@@ -91,8 +91,7 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
   const encryption = openEncryption(context);
   const troubles = new StoreErrorReporter({ registry: metrics, logger, clock, redact: storeRedactor(options) });
   const stores = await makeLogs(options, clock, troubles);
-  registerTrimMetric(stores, metrics);
-  registerProjectionMetrics(stores, metrics);
+  registerHistoryMetrics(stores, metrics);
   const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory };
   const logs = wrapLogs(encryption?.wrap(stores) ?? stores, (backend) => new MeasuredBackend(backend, tools));
   const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);

@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import { loadProtobufCodec } from '../../apimachinery/protobuf/load.js';
 import type { RequestAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { ChainConfig } from '../../endpoints/filters/chain-config.js';
@@ -9,17 +9,10 @@ import { messageOf } from '../../util/error-message.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
 import { metricLifecycles } from '../../util/metrics/metric-lifecycle.js';
-import { registerMemoryMetrics } from '../metrics/memory-metrics.js';
-import { registerWebhookCertificates } from '../metrics/webhook-certificate-metrics.js';
-import {
-  metricsOf,
-  metricsRegistry,
-  registerMetricCounts,
-  resetCounts,
-  exposedMetrics,
-} from '../../util/metrics/metrics.js';
+import { registerProcessMetrics } from '../metrics/process-metrics.js';
+import { metricsRegistry, resetCounts, exposedMetrics } from '../../util/metrics/metrics.js';
 import { acceptsOpenMetrics, openMetrics } from '../../util/metrics/open-metrics.js';
-import { compiledInstructions, loadPatterns } from '@annex/cel/re2';
+import { loadPatterns } from '@annex/cel/re2';
 import { turns } from '../../scheduling/turns.js';
 import { TimerWheel } from '../../util/timer-wheel.js';
 import { ApiServer } from '../http/api-server.js';
@@ -88,24 +81,6 @@ const metricsHandler =
     }
     send(response, 200, `${all.contentType}; escaping=underscores`, await all.metrics());
   };
-
-function registerProcessMetrics({ registry, memory }: ServerContext): void {
-  registerMetricCounts(registry);
-  collectDefaultMetrics({ register: registry });
-  registerMemoryMetrics(registry, memory);
-  registerWebhookCertificates(registry);
-  const { gauge, gaugeFunc } = metricsOf(registry);
-  const help = 'Stage and state of each feature gate.';
-  gauge('kubernetes_feature_enabled', help, ['name', 'stage'], (metric) => {
-    for (const { name, stage, enabled } of featureGates.entries())
-      metric.withLabelValues(name, stage).value = enabled ? 1 : 0;
-  });
-  gaugeFunc(
-    'annex_compiled_pattern_instructions',
-    'Instructions in the cached compiled patterns of schemas and expressions.',
-    compiledInstructions,
-  );
-}
 
 function installHealth(
   server: ApiServer,

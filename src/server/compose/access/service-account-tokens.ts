@@ -67,24 +67,11 @@ class StoredTokenObjects implements ServiceAccountObjects {
   }
 }
 
-/** Notifies listeners of Secrets whose tokens are used. */
-class TokenUses {
-  private readonly listeners = new Set<LabelSecret>();
-
-  readonly note: LabelSecret = (secret, label, value) => {
-    for (const listener of this.listeners) listener(secret, label, value);
-  };
-
-  onUse(listener: LabelSecret): void {
-    this.listeners.add(listener);
-  }
-}
-
 type LabelSecret = (secret: KubeObject, label: string, value: string) => void;
 
-/** Labels Secrets whose tokens are used. A conflict is harmless: the next use of the token retries. */
-export function labelUsedSecrets(uses: TokenUses, secrets: LoopbackClient, logger: Logger): void {
-  uses.onUse((secret, label, value) => {
+/** Returns a function that labels Secrets whose tokens are used. A conflict is harmless: the next use of the token retries. */
+function secretLabeler(secrets: LoopbackClient, logger: Logger): LabelSecret {
+  return (secret, label, value) => {
     const { metadata } = secret;
     const labelled = { ...secret, metadata: { ...metadata, labels: { ...metadata.labels, [label]: value } } };
     secrets.update(labelled).catch((error: unknown) => {
@@ -94,7 +81,7 @@ export function labelUsedSecrets(uses: TokenUses, secrets: LoopbackClient, logge
         error: messageOf(error),
       });
     });
-  });
+  };
 }
 
 /** The components of the server that deal with service account tokens. */
@@ -102,8 +89,9 @@ export interface ServiceAccountTokens {
   readonly authenticator: ServiceAccountTokenAuthenticator;
   readonly signer: ServiceAccountTokenSigner;
   readonly objects: ServiceAccountObjects;
-  readonly uses: TokenUses;
   readonly apiAudiences: readonly string[];
+  /** Starts to label the Secrets whose tokens are used. */
+  labelUsedSecrets(secrets: LoopbackClient): void;
   /** Registers the documents that other components need to verify the tokens. */
   install(server: ApiServer, serverAddress: () => string): void;
 }
@@ -119,10 +107,9 @@ export function makeServiceAccountTokens(
   const issuer = issuers[0] ?? '';
   const apiAudiences = options.apiAudiences.length > 0 ? options.apiAudiences : issuers;
   const objects = new StoredTokenObjects(apis);
-  const uses = new TokenUses();
+  let labelSecret: LabelSecret = () => undefined;
   return {
     objects,
-    uses,
     apiAudiences,
     signer: new JwtSigner(signingKey, issuer),
     authenticator: new ServiceAccountTokenAuthenticator({
@@ -132,8 +119,11 @@ export function makeServiceAccountTokens(
       objects,
       lookup: options.serviceAccountLookup,
       clock,
-      markUsed: uses.note,
+      markUsed: (...use) => labelSecret(...use),
     }),
+    labelUsedSecrets: (secrets) => {
+      labelSecret = secretLabeler(secrets, logger);
+    },
     install: (server, serverAddress) => {
       const documents = (warn: (text: string) => void): IssuerMetadata | undefined =>
         issuerMetadata(issuer, options.serviceAccountJwksUri, serverAddress(), keys, warn);
