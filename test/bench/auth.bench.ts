@@ -94,7 +94,7 @@ const bearer = (token: string): Scene => ({ headers: { authorization: `Bearer ${
 const chain = (...methods: RequestAuthenticator[]): RequestAuthenticator =>
   new AuthenticatedGroupAdder(new UnionRequestAuthenticator(methods));
 const tokens = (method: TokenAuthenticator): RequestAuthenticator =>
-  chain(new BearerTokenAuthenticator(method, AUDIENCES));
+  chain(new BearerTokenAuthenticator(method));
 
 /** Measures the CPU per request, and the latency of sequential requests. Every request must be allowed. */
 async function measure(

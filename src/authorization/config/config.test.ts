@@ -23,7 +23,6 @@ const validation: ConfigValidation = {
       : path === '/dir'
         ? { regular: false }
         : { missing: `stat ${path}: no such file or directory` },
-  hostsReviews: true,
   requiredTypes: [],
 };
 
@@ -167,11 +166,10 @@ describe('the file', () => {
     expect(problem(text)).toBe(expected);
   });
 
-  test('accepts InClusterConfig on an aggregated server, and enforces required types', () => {
-    expect(problem(at('connectionInfo: {type: InClusterConfig}'), { hostsReviews: false })).toBe('');
-    expect(
-      problem(at('connectionInfo: {type: InClusterConfig}'), { hostsReviews: false, requiredTypes: ['RBAC', 'Node'] }),
-    ).toBe('missing required types: [Node RBAC]');
+  test('enforces required types', () => {
+    const webhook = at('connectionInfo: {type: KubeConfigFile, kubeConfigFile: /k}');
+    expect(problem(webhook)).toBe('');
+    expect(problem(webhook, { requiredTypes: ['RBAC', 'Node'] })).toBe('missing required types: [Node RBAC]');
   });
 
   test('sets defaults', () => {
@@ -283,8 +281,7 @@ class Bed {
         : Promise.resolve(text);
     },
     watchFile: (_path, changed) => (this.changed = changed),
-    connect: (target) => {
-      const name = 'inCluster' in target ? 'in-cluster' : target.kubeConfigFile;
+    connect: (name) => {
       this.open.add(name);
       return Promise.resolve({
         post: () =>

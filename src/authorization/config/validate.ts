@@ -29,8 +29,6 @@ export interface ConfigValidation {
   readonly compiler: MatchExpressionCompiler;
   /** `missing` is the message of the system call (`stat /x: no such file or directory`). */
   statFile(path: string): { readonly regular: boolean } | { readonly missing: string };
-  /** True if the server itself serves SubjectAccessReviews, so that a webhook in its own cluster would call the server again. */
-  readonly hostsReviews: boolean;
   /** The types at startup, which a reload must keep. */
   readonly requiredTypes: readonly string[];
 }
@@ -150,7 +148,6 @@ function validateConnection(
       if (kubeConfigFile !== undefined) {
         return [invalid(filePath, kubeConfigFile, 'can only be set when type=KubeConfigFile')];
       }
-      if (!validation.hostsReviews) return [];
       return [
         invalid(
           path.child('type'),

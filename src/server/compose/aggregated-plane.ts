@@ -13,7 +13,7 @@ import { Owner } from '../../aggregation/owner.js';
 import { ClusterQuotas } from '../../aggregation/resource-quota.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import { DelegatedAuthorizer } from '../../authorization/delegated.js';
-import { PrivilegedGroupAuthorizer, UnionAuthorizer } from '../../authorization/union/union.js';
+import { privilegedGroupAuthorizer, UnionAuthorizer } from '../../authorization/union/union.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import { recordInCluster } from '../../aggregation/cluster-events.js';
 import { DefinitionRegistration } from '../../controllers/definitions/definition-registration.js';
@@ -67,7 +67,7 @@ export async function buildAggregatedPlane(
   const { clients, metrics, signal } = dependencies;
   const { links } = metrics;
   setMaxListeners(0, signal);
-  const authorizer = new UnionAuthorizer([new PrivilegedGroupAuthorizer(), delegatedAuthorizer(context, dependencies)]);
+  const authorizer = new UnionAuthorizer([privilegedGroupAuthorizer, delegatedAuthorizer(context, dependencies)]);
   const foundation = await openFoundation(context, undefined);
   const certificates = await waitForStore(() => dependencies.openCertificates(foundation.backend), context);
   foundation.install([resourceDefinitionType((type) => foundation.registry.storeOf(type)?.cache.size())]);

@@ -109,7 +109,7 @@ function authenticators(
       if (reason === 'expired' || reason === 'name') links.logUntrustedClient(message);
     }),
     new X509Authenticator(new DynamicClientCaPool(() => trust.clients), clock, uidFromCertificates),
-    new BearerTokenAuthenticator(tokens, []),
+    new BearerTokenAuthenticator(tokens),
   ]);
   const known = new AuthenticatedGroupAdder(union);
   return options.anonymousAuth ? new WithFallback(known, new AnonymousAuthenticator()) : known;
