@@ -26,7 +26,7 @@ import type { NodeGraph } from './node/node-graph.js';
 import type { RbacIndex } from './rbac/rbac-index.js';
 import { privilegedGroupAuthorizer, UnionAuthorizer, UnionRuleResolver } from './union/union.js';
 import type { WebhookTransport } from '../client/webhook/connection.js';
-import { MatchConditions, type MatchExpressionCompiler } from './webhook/match-conditions.js';
+import { MatchConditions, type CompileMatchExpression } from './webhook/match-conditions.js';
 import { WebhookAuthorizer } from './webhook/webhook-authorizer.js';
 
 interface WebhookConnection extends WebhookTransport {
@@ -36,7 +36,7 @@ interface WebhookConnection extends WebhookTransport {
 export interface AuthorizationDependencies {
   readonly rbac: RbacIndex;
   readonly nodes: NodeGraph;
-  readonly compiler: MatchExpressionCompiler;
+  readonly compileCondition: CompileMatchExpression;
   readonly metrics: AuthorizationMetrics;
   readonly clock: Clock;
   readonly random: () => number;
@@ -171,8 +171,8 @@ class ChainBuilder {
     webhook: WebhookConfiguration,
     connections: WebhookConnection[],
   ): Promise<WebhookAuthorizer> {
-    const { compiler, metrics, clock, random } = this.dependencies;
-    const { conditions, errors } = compileMatchConditions(webhook.matchConditions, FieldPath.empty, compiler);
+    const { compileCondition, metrics, clock, random } = this.dependencies;
+    const { conditions, errors } = compileMatchConditions(webhook.matchConditions, FieldPath.empty, compileCondition);
     if (errors.length > 0) throw new AuthorizationConfigError(aggregate(errors));
     const { kubeConfigFile = '' } = webhook.connectionInfo;
     const transport = await this.dependencies.connect(kubeConfigFile, webhook.timeout);

@@ -14,9 +14,7 @@ const WEBHOOK =
   '{timeout: 3s, subjectAccessReviewVersion: v1, failurePolicy: Deny, connectionInfo: {type: KubeConfigFile, kubeConfigFile: /k}}';
 
 const validation: ConfigValidation = {
-  compiler: {
-    compile: (expression) => (expression.includes('!') ? { error: 'compilation failed' } : { evaluate: () => true }),
-  },
+  compileCondition: (expression) => (expression.includes('!') ? { error: 'compilation failed' } : () => true),
   statFile: (path) =>
     path === '/k'
       ? { regular: true }

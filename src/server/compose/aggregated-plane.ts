@@ -66,13 +66,14 @@ export async function buildAggregatedPlane(
   const { options, clock, logger } = context;
   const { clients, metrics, signal } = dependencies;
   const { links } = metrics;
+  const client = clients.main;
   setMaxListeners(0, signal);
   const authorizer = new UnionAuthorizer([privilegedGroupAuthorizer, delegatedAuthorizer(context, dependencies)]);
   const foundation = await openFoundation(context, undefined);
   const certificates = await waitForStore(() => dependencies.openCertificates(foundation.backend), context);
   foundation.install([resourceDefinitionType((type) => foundation.registry.storeOf(type)?.cache.size())]);
-  const namespaces = new ClusterNamespaces(clients.main);
-  const quotas = new ClusterQuotas(clients.main);
+  const namespaces = new ClusterNamespaces(client);
+  const quotas = new ClusterQuotas(client);
   const webhooks = await admissionWebhookClients({ options, clock, logger, resolve: resolveByDns });
   const gates = adoptionGates();
   const { admission, followed } = clusterAdmission(context, dependencies, {
@@ -87,13 +88,7 @@ export async function buildAggregatedPlane(
   const registration = registrationOf(context, dependencies, { ...gates, foundation, certificates, local });
   // Start this before anything is registered, so that a replica has the admission configuration before it receives requests.
   followed?.start(signal);
-  const adopting = adoptions(context, foundation, {
-    client: clients.main,
-    local,
-    ...gates,
-    metrics: metrics.adoptions,
-    signal,
-  });
+  const adopting = adoptions(context, foundation, { client, local, ...gates, metrics: metrics.adoptions, signal });
   const register = (): Promise<void> => {
     void namespaces.follow(signal, linkCallbacks(links, 'namespaces'));
     void quotas.follow(signal, linkCallbacks(links, 'quotas'));

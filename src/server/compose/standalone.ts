@@ -230,7 +230,7 @@ export async function startStandalone(
     listener,
     authenticator,
     plane,
-    install: () => accounts.install(server, serverAddress),
+    install: (routes) => accounts.install(routes, serverAddress),
   });
   return {
     port,

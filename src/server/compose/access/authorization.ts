@@ -9,7 +9,7 @@ import { type BuiltAuthorizer, buildAuthorizer } from '../../../authorization/bu
 import { authorizationMetrics } from '../../../authorization/metrics.js';
 import { NodeGraph } from '../../../authorization/node/node-graph.js';
 import { RbacIndex } from '../../../authorization/rbac/rbac-index.js';
-import { celMatchConditions } from '../../../authorization/webhook/cel-conditions.js';
+import { compileCelCondition } from '../../../authorization/webhook/cel-conditions.js';
 import type { RequestInfo } from '../../../request/request-info.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
@@ -53,7 +53,7 @@ export async function makeAuthorization(
       {
         rbac,
         nodes,
-        compiler: celMatchConditions,
+        compileCondition: compileCelCondition,
         metrics: authorizationMetrics(serverId(), registry),
         clock,
         random: Math.random,

@@ -37,7 +37,7 @@ import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { keyPem } from '../../../pki/certificates.js';
 import type { Logger } from '../../../util/logger.js';
-import type { ApiServer } from '../../http/api-server.js';
+import type { NonResourceRoutes } from '../../http/non-resource-routes.js';
 import { readFile, StartError, writePrivateFile } from '../../certificates/data-directory.js';
 import { registerDocument } from '../../http/routed-document.js';
 import type { Options } from '../../options/options.js';
@@ -93,7 +93,7 @@ export interface ServiceAccountTokens {
   /** Starts to label the Secrets whose tokens are used. */
   labelUsedSecrets(secrets: LoopbackClient): void;
   /** Registers the documents that other components need to verify the tokens. */
-  install(server: ApiServer, serverAddress: () => string): void;
+  install(routes: NonResourceRoutes, serverAddress: () => string): void;
 }
 
 /** Throws StartError if a key file cannot be used. */
@@ -124,15 +124,15 @@ export function makeServiceAccountTokens(
     labelUsedSecrets: (secrets) => {
       labelSecret = secretLabeler(secrets, logger);
     },
-    install: (server, serverAddress) => {
+    install: (routes, serverAddress) => {
       const documents = (warn: (text: string) => void): IssuerMetadata | undefined =>
         issuerMetadata(issuer, options.serviceAccountJwksUri, serverAddress(), keys, warn);
       const made = documents((text) => logger.warn(text));
       if (made === undefined) return;
       // If the operating system chooses the port, the address is known only once the server is listening.
       const configuration = (): string => documents(() => undefined)?.configuration ?? made.configuration;
-      registerPublic(server, OPENID_CONFIGURATION_PATH, 'application/json', configuration);
-      registerPublic(server, JWKS_PATH, 'application/jwk-set+json', () => made.keySet);
+      registerPublic(routes, OPENID_CONFIGURATION_PATH, 'application/json', configuration);
+      registerPublic(routes, JWKS_PATH, 'application/jwk-set+json', () => made.keySet);
     },
   };
 }
@@ -157,8 +157,8 @@ export function withTokenRequests(
   );
 }
 
-function registerPublic(server: ApiServer, path: string, contentType: string, body: () => string): void {
-  registerDocument(server, path, contentType, (_context, _request, response) => {
+function registerPublic(routes: NonResourceRoutes, path: string, contentType: string, body: () => string): void {
+  registerDocument(routes, path, contentType, (_context, _request, response) => {
     response.setHeader('Cache-Control', `public, max-age=${METADATA_MAX_AGE}`);
     send(response, 200, contentType, body());
   });
