@@ -1,7 +1,7 @@
 import { AdoptedDefinitions, ADOPTION_STAGE } from '../apimachinery/meta/adopted-definitions.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from '../admission/interfaces.js';
-import { LOOPBACK_USER } from '../authentication/user/loopback-user.js';
+import { LOOPBACK_USER } from '../authentication/user/user.js';
 import { adoptionGate } from './adoption-gate.js';
 
 const DEFINITIONS = { group: 'kubeannex.io', resource: 'resourcedefinitions' };

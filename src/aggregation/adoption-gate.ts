@@ -6,7 +6,7 @@ import {
   newGroupMovingError,
 } from '../apimachinery/meta/adopted-definitions.js';
 import type { GroupResource, KubeObject } from '../apimachinery/meta/meta.js';
-import { LOOPBACK_USER } from '../authentication/user/loopback-user.js';
+import { LOOPBACK_USER } from '../authentication/user/user.js';
 
 /**
  * Rejects writes to a group that is moving into Annex or back, until it has moved. The progress of the move is an annotation of its

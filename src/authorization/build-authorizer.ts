@@ -24,13 +24,10 @@ import {
 import { NodeAuthorizer } from './node/node-authorizer.js';
 import type { NodeGraph } from './node/node-graph.js';
 import type { RbacIndex } from './rbac/rbac-index.js';
-import { PrivilegedGroupAuthorizer, UnionAuthorizer, UnionRuleResolver } from './union/union.js';
+import { privilegedGroupAuthorizer, UnionAuthorizer, UnionRuleResolver } from './union/union.js';
 import type { WebhookTransport } from '../client/webhook/connection.js';
-import { MatchConditions, type MatchExpressionCompiler } from './webhook/match-conditions.js';
+import { MatchConditions, type CompileMatchExpression } from './webhook/match-conditions.js';
 import { WebhookAuthorizer } from './webhook/webhook-authorizer.js';
-
-/** The address of a webhook. In-cluster: the service account's connection to the cluster that the server runs in. */
-export type WebhookTarget = { readonly kubeConfigFile: string } | { readonly inCluster: true };
 
 interface WebhookConnection extends WebhookTransport {
   close(): void;
@@ -39,7 +36,7 @@ interface WebhookConnection extends WebhookTransport {
 export interface AuthorizationDependencies {
   readonly rbac: RbacIndex;
   readonly nodes: NodeGraph;
-  readonly compiler: MatchExpressionCompiler;
+  readonly compileCondition: CompileMatchExpression;
   readonly metrics: AuthorizationMetrics;
   readonly clock: Clock;
   readonly random: () => number;
@@ -48,9 +45,7 @@ export interface AuthorizationDependencies {
   /** Calls `changed` when the file may have changed, until the signal is aborted. */
   watchFile(path: string, changed: () => void, signal: AbortSignal): void;
   /** Reads the settings of the connection; throws if they cannot be used. */
-  connect(target: WebhookTarget, timeoutMillis: number): Promise<WebhookConnection>;
-  /** True if the server itself serves SubjectAccessReviews. */
-  readonly hostsReviews: boolean;
+  connect(kubeConfigFile: string, timeoutMillis: number): Promise<WebhookConnection>;
   /** Called for configuration files that a reload rejects. */
   failed(text: string): void;
 }
@@ -121,7 +116,7 @@ class ChainBuilder {
   ) {}
 
   async build({ authorizers }: AuthorizationConfiguration): Promise<Chain> {
-    const members: Authorizer[] = [new PrivilegedGroupAuthorizer()];
+    const members: Authorizer[] = [privilegedGroupAuthorizer];
     const resolvers: RuleResolver[] = [];
     const connections: WebhookConnection[] = [];
     const close = (): void => connections.forEach((connection) => connection.close());
@@ -176,13 +171,11 @@ class ChainBuilder {
     webhook: WebhookConfiguration,
     connections: WebhookConnection[],
   ): Promise<WebhookAuthorizer> {
-    const { compiler, metrics, clock, random } = this.dependencies;
-    const { conditions, errors } = compileMatchConditions(webhook.matchConditions, FieldPath.empty, compiler);
+    const { compileCondition, metrics, clock, random } = this.dependencies;
+    const { conditions, errors } = compileMatchConditions(webhook.matchConditions, FieldPath.empty, compileCondition);
     if (errors.length > 0) throw new AuthorizationConfigError(aggregate(errors));
-    const { type, kubeConfigFile } = webhook.connectionInfo;
-    const target: WebhookTarget =
-      type === 'InClusterConfig' ? { inCluster: true } : { kubeConfigFile: kubeConfigFile ?? '' };
-    const transport = await this.dependencies.connect(target, webhook.timeout);
+    const { kubeConfigFile = '' } = webhook.connectionInfo;
+    const transport = await this.dependencies.connect(kubeConfigFile, webhook.timeout);
     connections.push(transport);
     return new WebhookAuthorizer(
       {

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { configMetrics, hashLabel } from '../util/files/config-metrics.js';
-import { metricsOf, metricsRegistry } from '../util/metrics/metrics.js';
+import { metricsOf } from '../util/metrics/metrics.js';
 import type { AuthorizationMetrics } from './authorizer/instrumentation.js';
 
 const PREFIX = 'apiserver_authorization';
@@ -8,7 +8,7 @@ const DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 const CONDITION_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
 
 /** Metrics of authorization, under kube-apiserver's names. Create them once per registry. */
-export function authorizationMetrics(serverId: string, registry: Registry = metricsRegistry): AuthorizationMetrics {
+export function authorizationMetrics(serverId: string, registry: Registry): AuthorizationMetrics {
   const decisions = metricsOf(registry).counter(
     `${PREFIX}_decisions_total`,
     'Total number of terminal decisions made by an authorizer split by authorizer type, name, and decision.',

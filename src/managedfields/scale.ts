@@ -4,7 +4,7 @@ import { FieldSet } from '../structured-merge-diff/fieldpath/field-set.js';
 import { PathElement } from '../structured-merge-diff/fieldpath/path-element.js';
 import { customResourceType } from '../structured-merge-diff/schema/custom-resource.js';
 import type { Clock } from '../util/clock.js';
-import { emptyObjectOf } from './empty-objects.js';
+import { emptyObjectOf } from '../apimachinery/scheme/empty-objects.js';
 import { FieldManager } from './field-manager.js';
 import { Managed } from './managed.js';
 

@@ -6,7 +6,7 @@ import { type KubeObject, type ManagedFieldsEntry, parseGroupVersion } from '../
 import { BuiltinTypes } from '../structured-merge-diff/schema/builtin-types.js';
 import { customResourceType, type Type } from '../structured-merge-diff/schema/custom-resource.js';
 import { FakeClock } from '../../test/fakes/util/clock.js';
-import { emptyObjectOf } from './empty-objects.js';
+import { emptyObjectOf } from '../apimachinery/scheme/empty-objects.js';
 import { FieldManager } from './field-manager.js';
 
 interface Step {

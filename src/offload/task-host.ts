@@ -3,7 +3,7 @@ import { parseJson } from '../apimachinery/json/decode.js';
 import type { Status } from '../apimachinery/meta/errors.js';
 import { isObject, type JsonObject, stringifyJson } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
-import { admissionAttributes } from '../endpoints/handlers/admission/attributes.js';
+import { admissionAttributes } from '../endpoints/handlers/admission.js';
 import type { RequestScope } from '../endpoints/router/scope.js';
 import { definitionChanged } from '../registry/customresource/storage-codec.js';
 import { observeConversion } from '../registry/customresource/conversion/conversion-metrics.js';

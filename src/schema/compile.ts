@@ -5,10 +5,9 @@
 // for the large ones. A tree of uniform nodes needs no code generation, and checks a 2 KiB object in a few microseconds, because
 // paths are built only for errors and every walk skips the parts of the schema that do not concern it.
 import { createHash } from 'node:crypto';
-import type { FieldError } from '../apimachinery/meta/field-error.js';
+import { type FieldError, FieldPath, invalid } from '../apimachinery/meta/field-error.js';
 import type { JsonObject } from '../apimachinery/json/json.js';
 import { goJson } from '../apimachinery/meta/meta.js';
-import { skippedRulesError } from './cel/skipped-rules.js';
 import type { RuleValidator } from './cel/validator.js';
 import { DefaultValues, applyDefaults, boundOfDefaults } from './defaulting/defaults.js';
 import { coerceEmbedded, validateEmbedded } from './embedded.js';
@@ -145,4 +144,21 @@ export class CompiledSchema {
     errors.push(...this.rules.validate(object, { old, ratchet: old !== undefined, warn }).errors);
     return errors;
   }
+}
+
+/** Schema errors that prevent rules from being evaluated. */
+const BLOCKING = new Set([
+  'FieldValueNotSupported',
+  'FieldValueRequired',
+  'FieldValueTooLong',
+  'FieldValueTooMany',
+  'FieldValueTypeInvalid',
+]);
+
+/** Returns the error that reports skipped rules because the object is invalid; undefined if none are skipped. */
+function skippedRulesError(errors: readonly FieldError[]): FieldError | undefined {
+  if (!errors.some((error) => BLOCKING.has(error.type))) return undefined;
+  const why =
+    'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';
+  return invalid(FieldPath.empty, undefined, why);
 }

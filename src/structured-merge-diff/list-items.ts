@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
-import { compareUtf8, quote } from '../apimachinery/meta/meta.js';
+import { compareUtf8, quoteList } from '../apimachinery/meta/meta.js';
 import { member } from './schema/kinds.js';
 import { PathElement } from './fieldpath/path-element.js';
 import type { ListType } from './schema/schema.js';
@@ -39,8 +39,7 @@ export function itemProblem(list: ListType, item: JsonValue | undefined): string
   if (item === null || item === undefined) return 'associative list with keys may not have a null element';
   if (!isObject(item)) return 'associative list with keys may not have non-map elements';
   for (const key of namerOf(list).keys) if (keyValue(item, key) !== undefined) return undefined;
-  const names = list.keys.map(quote).join(' ');
-  return `associative list with keys has an element that omits all key fields [${names}] (and doesn't have default values for any key fields)`;
+  return `associative list with keys has an element that omits all key fields ${quoteList(list.keys)} (and doesn't have default values for any key fields)`;
 }
 
 function setItemProblem(item: JsonValue | undefined): string | undefined {

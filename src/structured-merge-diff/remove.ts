@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../apimachinery/json/json.js';
-import { FieldSet, type SetNode } from './fieldpath/field-set.js';
-import { fieldType, isEmptyMap, kindOf } from './schema/kinds.js';
+import type { FieldSet } from './fieldpath/field-set.js';
+import { asMap, fieldType, isEmptyMap, kindOf } from './schema/kinds.js';
 import { itemElement, itemText } from './list-items.js';
 import { PathElement } from './fieldpath/path-element.js';
 import type { ListType, MapType, Type } from './schema/schema.js';
@@ -10,54 +10,37 @@ import type { ListType, MapType, Type } from './schema/schema.js';
  * The result shares the remaining parts with the value.
  */
 export function removeItems(type: Type, value: JsonValue, items: FieldSet): JsonValue {
-  return items.isEmpty ? value : pick(type, value, items, 'remove');
+  return items.isEmpty ? value : remove(type, value, items);
 }
 
-/** Returns the value with only the fields and items in the set. */
-export function extractItems(type: Type, value: JsonValue, items: FieldSet): JsonValue {
-  return pick(type, value, items, 'extract');
-}
-
-type Mode = 'extract' | 'remove';
-
-function pick(type: Type, value: JsonValue, items: FieldSet, mode: Mode): JsonValue {
+function remove(type: Type, value: JsonValue, items: FieldSet): JsonValue {
   const kind = kindOf(type, value);
-  if (kind === 'map' && type.map !== undefined) return pickFromMap(type.map, value, items, mode);
-  if (kind === 'list' && type.list !== undefined) return pickFromList(type.list, value, items, mode);
+  if (kind === 'map' && type.map !== undefined) return removeFromMap(type.map, value, items);
+  if (kind === 'list' && type.list !== undefined) return removeFromList(type.list, value, items);
   return value;
 }
 
-function pickFromList(type: ListType, value: JsonValue, items: FieldSet, mode: Mode): JsonValue {
-  if (!Array.isArray(value)) return null;
-  if (value.length === 0 || type.atomic) return mode === 'extract' ? value : null;
+function removeFromList(type: ListType, value: JsonValue, items: FieldSet): JsonValue {
+  if (!Array.isArray(value) || value.length === 0 || type.atomic) return null;
   const out: JsonValue[] = [];
   value.forEach((item, i) => {
     const node = items.get(itemElement(type, item, itemText(type, item, i)));
-    if (mode === 'extract') {
-      if (node !== undefined)
-        out.push(node.children === undefined ? item : pick(type.element, item, node.children, 'extract'));
-    } else if (node?.member !== true) {
-      out.push(node?.children === undefined ? item : pick(type.element, item, node.children, 'remove'));
-    }
+    if (node?.member !== true)
+      out.push(node?.children === undefined ? item : remove(type.element, item, node.children));
   });
   return out.length === 0 ? null : out;
 }
 
-function pickFromMap(type: MapType, value: JsonValue, items: FieldSet, mode: Mode): JsonValue {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
-  if (type.atomic || isEmptyMap(value)) return mode === 'extract' ? value : null;
+function removeFromMap(type: MapType, value: JsonValue, items: FieldSet): JsonValue {
+  const members = asMap(value);
+  if (members === undefined || type.atomic || isEmptyMap(members)) return null;
   const out: JsonObject = {};
-  for (const key in value) {
-    const member = value[key];
+  for (const key in members) {
+    const member = members[key];
     if (member === undefined) continue;
     const node = items.get(type.fields.get(key)?.element ?? PathElement.field(key));
-    if (mode === 'extract' ? node === undefined : node?.member === true) continue;
-    out[key] = node === undefined ? member : pickMember(fieldType(type, key), member, node, mode);
+    if (node?.member === true) continue;
+    out[key] = node?.children === undefined ? member : remove(fieldType(type, key), member, node.children);
   }
   return isEmptyMap(out) ? null : out;
-}
-
-function pickMember(type: Type, value: JsonValue, node: SetNode, mode: Mode): JsonValue {
-  if (node.children !== undefined) return pick(type, value, node.children, mode);
-  return mode === 'extract' ? pick(type, value, FieldSet.empty, 'extract') : value;
 }

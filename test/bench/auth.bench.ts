@@ -93,8 +93,7 @@ const bearer = (token: string): Scene => ({ headers: { authorization: `Bearer ${
 /** Combines authenticators as the server does. */
 const chain = (...methods: RequestAuthenticator[]): RequestAuthenticator =>
   new AuthenticatedGroupAdder(new UnionRequestAuthenticator(methods));
-const tokens = (method: TokenAuthenticator): RequestAuthenticator =>
-  chain(new BearerTokenAuthenticator(method, AUDIENCES));
+const tokens = (method: TokenAuthenticator): RequestAuthenticator => chain(new BearerTokenAuthenticator(method));
 
 /** Measures the CPU per request, and the latency of sequential requests. Every request must be allowed. */
 async function measure(

@@ -132,6 +132,9 @@ export function quote(text: string): string {
   return `${out}"`;
 }
 
+/** Go's `%q` of a list of strings: `["a" "b"]`. */
+export const quoteList = (texts: readonly string[]): string => `[${texts.map(quote).join(' ')}]`;
+
 /** The value's JSON text as Go's encoding/json prints it: keys of maps sorted, `<`, `>`, `&` and U+2028/9 escaped. */
 export function goJson(value: JsonValue | undefined): string {
   if (value === undefined || value === null) return 'null';

@@ -5,14 +5,14 @@ import {
   fromJson,
   kubernetesEnvironment,
   types,
+  walk,
   type Environment,
+  type Expr,
   type Program,
   type StructDecl,
   type Type,
   type Value,
 } from '@annex/cel';
-import type { Expr } from '@annex/cel';
-import { walk } from '@annex/cel';
 import type { UserInfo } from '../user/user.js';
 
 const { STRING, BOOL, DYN, listOf, mapOf, objectType } = types;

@@ -1,7 +1,6 @@
-import { quote } from '../../apimachinery/meta/meta.js';
+import { quote, quoteList } from '../../apimachinery/meta/meta.js';
 import type { Clock } from '../../util/clock.js';
 import { readToken, texts } from '../token/jws.js';
-import { formatMessageList } from '../token/messages.js';
 import type { Provider } from './provider.js';
 
 const NOT_BEFORE_LEEWAY_SECONDS = 60;
@@ -34,7 +33,7 @@ export async function verifyIdToken(token: string, options: IdTokenOptions): Pro
   const { header, claims } = parsed;
   const alg = typeof header['alg'] === 'string' ? header['alg'] : '';
   if (!algorithms.includes(alg)) {
-    const expected = formatMessageList(algorithms);
+    const expected = quoteList(algorithms);
     throw new Error(`oidc: id token signed with unsupported algorithm, expected ${expected} got ${quote(alg)}`);
   }
   await provider.verify(token, { alg, kid: typeof header['kid'] === 'string' ? header['kid'] : '' });
@@ -50,9 +49,9 @@ export async function verifyIdToken(token: string, options: IdTokenOptions): Pro
 function checkAudiences(claims: Claims, audiences: readonly string[]): void {
   const held = texts(claims['aud']) ?? [];
   if (audiences.some((audience) => held.includes(audience))) return;
-  const got = formatMessageList(held);
+  const got = quoteList(held);
   if (audiences.length === 1) throw new Error(`oidc: expected audience ${quote(audiences[0] ?? '')} got ${got}`);
-  throw new Error(`oidc: expected audience in ${formatMessageList([...audiences].sort())} got ${got}`);
+  throw new Error(`oidc: expected audience in ${quoteList([...audiences].sort())} got ${got}`);
 }
 
 function checkTimes({ exp, nbf }: Claims, now: number): void {

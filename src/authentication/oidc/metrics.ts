@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { type ConfigMetrics, configMetrics, hashLabel as hash } from '../../util/files/config-metrics.js';
-import { metricsOf, metricsRegistry } from '../../util/metrics/metrics.js';
+import { metricsOf } from '../../util/metrics/metrics.js';
 import type { Clock } from '../../util/clock.js';
 import type { OidcMetrics } from './authenticator.js';
 
@@ -11,7 +11,7 @@ const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 export function oidcMetrics(
   serverId: string,
   clock: Clock,
-  registry: Registry = metricsRegistry,
+  registry: Registry,
 ): { readonly oidc: OidcMetrics; readonly config: ConfigMetrics } {
   const { gauge, histogram } = metricsOf(registry);
   const server = hash(serverId);

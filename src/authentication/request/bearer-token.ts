@@ -32,11 +32,7 @@ export function bearerTokenOf(value: string): string | undefined {
 
 /** Authenticates `Authorization: Bearer <token>`. */
 export class BearerTokenAuthenticator implements RequestAuthenticator {
-  constructor(
-    private readonly tokens: TokenAuthenticator,
-    /** The audiences of the server. */
-    private readonly audiences: readonly string[],
-  ) {}
+  constructor(private readonly tokens: TokenAuthenticator) {}
 
   authenticateRequest(request: AuthenticationRequest): MaybePromise<AuthenticationResponse | undefined> {
     const { authorization } = request.headers;
@@ -46,6 +42,6 @@ export class BearerTokenAuthenticator implements RequestAuthenticator {
       request.warn?.(SPACE_WARNING);
       return undefined;
     }
-    return known(this.tokens.authenticateToken(token, this.audiences, NEVER_ABORTED));
+    return known(this.tokens.authenticateToken(token, [], NEVER_ABORTED));
   }
 }

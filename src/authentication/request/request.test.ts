@@ -252,10 +252,9 @@ describe('headers of a proxy', () => {
 
 describe('bearer tokens', () => {
   const jane = { name: 'jane', uid: '', groups: [], extra: {} };
-  const method = new BearerTokenAuthenticator(
-    { authenticateToken: (token) => (token === 'good' ? { user: jane } : undefined) },
-    [],
-  );
+  const method = new BearerTokenAuthenticator({
+    authenticateToken: (token) => (token === 'good' ? { user: jane } : undefined),
+  });
   // The expectations are the responses of kube-apiserver.
   const cases: readonly (readonly [string, string, object | string | undefined])[] = [
     ['good', 'Bearer good', { user: jane }],

@@ -20,10 +20,7 @@ export function isWebSocketRequest({ headers }: Pick<AuthenticationRequest, 'hea
 
 /** Authenticates a token among the subprotocols of a WebSocket request: browsers cannot send any other header. */
 export class WebSocketProtocolAuthenticator implements RequestAuthenticator {
-  constructor(
-    private readonly tokens: TokenAuthenticator,
-    private readonly audiences: readonly string[],
-  ) {}
+  constructor(private readonly tokens: TokenAuthenticator) {}
 
   authenticateRequest(request: AuthenticationRequest): MaybePromise<AuthenticationResponse | undefined> {
     if (request.headers.upgrade === undefined || !isWebSocketRequest(request)) return undefined;
@@ -40,7 +37,7 @@ export class WebSocketProtocolAuthenticator implements RequestAuthenticator {
     }
     if (token === undefined || token === '') return undefined;
     if (others === 0) throw new AuthenticationError('missing additional subprotocol');
-    return known(this.tokens.authenticateToken(token, this.audiences, NEVER_ABORTED));
+    return known(this.tokens.authenticateToken(token, [], NEVER_ABORTED));
   }
 }
 

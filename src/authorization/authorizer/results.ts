@@ -1,4 +1,3 @@
-import { quote } from '../../apimachinery/meta/meta.js';
 import type { AuthorizationResult, Decision } from './interfaces.js';
 
 export const ALLOW: AuthorizationResult = { decision: 'allow', reason: '' };
@@ -14,9 +13,4 @@ export function aggregateTexts(texts: readonly string[]): string {
   if (texts.length === 0) return '';
   const distinct = [...new Set(texts)];
   return distinct.length === 1 ? (distinct[0] ?? '') : `[${distinct.join(', ')}]`;
-}
-
-/** Formats a list of strings like Go's `%q`. */
-export function quoteList(values: readonly string[]): string {
-  return `[${values.map(quote).join(' ')}]`;
 }

@@ -14,16 +14,13 @@ const WEBHOOK =
   '{timeout: 3s, subjectAccessReviewVersion: v1, failurePolicy: Deny, connectionInfo: {type: KubeConfigFile, kubeConfigFile: /k}}';
 
 const validation: ConfigValidation = {
-  compiler: {
-    compile: (expression) => (expression.includes('!') ? { error: 'compilation failed' } : { evaluate: () => true }),
-  },
+  compileCondition: (expression) => (expression.includes('!') ? { error: 'compilation failed' } : () => true),
   statFile: (path) =>
     path === '/k'
       ? { regular: true }
       : path === '/dir'
         ? { regular: false }
         : { missing: `stat ${path}: no such file or directory` },
-  hostsReviews: true,
   requiredTypes: [],
 };
 
@@ -167,11 +164,10 @@ describe('the file', () => {
     expect(problem(text)).toBe(expected);
   });
 
-  test('accepts InClusterConfig on an aggregated server, and enforces required types', () => {
-    expect(problem(at('connectionInfo: {type: InClusterConfig}'), { hostsReviews: false })).toBe('');
-    expect(
-      problem(at('connectionInfo: {type: InClusterConfig}'), { hostsReviews: false, requiredTypes: ['RBAC', 'Node'] }),
-    ).toBe('missing required types: [Node RBAC]');
+  test('enforces required types', () => {
+    const webhook = at('connectionInfo: {type: KubeConfigFile, kubeConfigFile: /k}');
+    expect(problem(webhook)).toBe('');
+    expect(problem(webhook, { requiredTypes: ['RBAC', 'Node'] })).toBe('missing required types: [Node RBAC]');
   });
 
   test('sets defaults', () => {
@@ -283,8 +279,7 @@ class Bed {
         : Promise.resolve(text);
     },
     watchFile: (_path, changed) => (this.changed = changed),
-    connect: (target) => {
-      const name = 'inCluster' in target ? 'in-cluster' : target.kubeConfigFile;
+    connect: (name) => {
       this.open.add(name);
       return Promise.resolve({
         post: () =>

@@ -1,4 +1,4 @@
-import { quoteList } from '../authorizer/results.js';
+import { quoteList } from '../../apimachinery/meta/meta.js';
 import { AUTHORIZER_TYPES, type AuthorizationConfiguration } from './types.js';
 
 /** The authorization flags. Durations are in milliseconds. */

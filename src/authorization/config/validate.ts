@@ -13,7 +13,7 @@ import {
 import { isDns1123Subdomain } from '../../apimachinery/validation/names.js';
 import { formatGoDuration } from '../../go/duration.js';
 import { aggregateTexts } from '../authorizer/results.js';
-import type { CompiledCondition, MatchExpressionCompiler } from '../webhook/match-conditions.js';
+import type { CompiledCondition, CompileMatchExpression } from '../webhook/match-conditions.js';
 import {
   AUTHORIZER_TYPES,
   AuthorizationConfigError,
@@ -26,11 +26,9 @@ const MAX_MATCH_CONDITIONS = 64;
 const MAX_TIMEOUT = 30_000;
 
 export interface ConfigValidation {
-  readonly compiler: MatchExpressionCompiler;
+  readonly compileCondition: CompileMatchExpression;
   /** `missing` is the message of the system call (`stat /x: no such file or directory`). */
   statFile(path: string): { readonly regular: boolean } | { readonly missing: string };
-  /** True if the server itself serves SubjectAccessReviews, so that a webhook in its own cluster would call the server again. */
-  readonly hostsReviews: boolean;
   /** The types at startup, which a reload must keep. */
   readonly requiredTypes: readonly string[];
 }
@@ -120,7 +118,7 @@ function validateWebhook(webhook: WebhookConfiguration, path: FieldPath, validat
     ...validateConditionVersion(webhook, path.child('matchConditionSubjectAccessReviewVersion')),
     ...validateChoice(webhook.failurePolicy, path.child('failurePolicy'), ['NoOpinion', 'Deny']),
     ...validateConnection(webhook, path.child('connectionInfo'), validation),
-    ...compileMatchConditions(webhook.matchConditions, path, validation.compiler).errors,
+    ...compileMatchConditions(webhook.matchConditions, path, validation.compileCondition).errors,
   );
   return errors;
 }
@@ -150,7 +148,6 @@ function validateConnection(
       if (kubeConfigFile !== undefined) {
         return [invalid(filePath, kubeConfigFile, 'can only be set when type=KubeConfigFile')];
       }
-      if (!validation.hostsReviews) return [];
       return [
         invalid(
           path.child('type'),
@@ -185,7 +182,7 @@ export interface CompiledConditions {
 export function compileMatchConditions(
   expressions: readonly string[],
   path: FieldPath,
-  compiler: MatchExpressionCompiler,
+  compile: CompileMatchExpression,
 ): CompiledConditions {
   const at = path.child('matchConditions');
   if (expressions.length > MAX_MATCH_CONDITIONS) {
@@ -205,9 +202,9 @@ export function compileMatchConditions(
       return;
     }
     seen.add(expression);
-    const compiled = compiler.compile(expression);
+    const compiled = compile(expression);
     if ('error' in compiled) errors.push(invalid(where, expression, compiled.error));
-    else conditions.push({ expression, program: compiled });
+    else conditions.push({ expression, evaluate: compiled });
   });
   return { conditions, errors };
 }

@@ -1,6 +1,6 @@
 import { alwaysAllow, alwaysDeny } from '../authorizer/constant.js';
 import type { AuthorizationResult, Authorizer, AuthorizerAttributes } from '../authorizer/interfaces.js';
-import { PrivilegedGroupAuthorizer, UnionAuthorizer, UnionRuleResolver } from './union.js';
+import { privilegedGroupAuthorizer, UnionAuthorizer, UnionRuleResolver } from './union.js';
 
 const attributes = (...groups: string[]): AuthorizerAttributes => ({
   user: { name: 'u', uid: '', groups, extra: {} },
@@ -49,7 +49,7 @@ describe('union', () => {
 });
 
 test('the privileged group is allowed', () => {
-  const authorizer = new PrivilegedGroupAuthorizer();
+  const authorizer = privilegedGroupAuthorizer;
   expect(authorizer.authorize(attributes('a', 'system:masters')).decision).toBe('allow');
   expect(authorizer.authorize(attributes('system:master')).decision).toBe('no-opinion');
 });

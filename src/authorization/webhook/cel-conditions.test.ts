@@ -1,5 +1,5 @@
 import type { AuthorizerAttributes } from '../authorizer/interfaces.js';
-import { celMatchConditions } from './cel-conditions.js';
+import { compileCelCondition } from './cel-conditions.js';
 import { matchRequest } from './review.js';
 
 const attributes: AuthorizerAttributes = {
@@ -18,10 +18,10 @@ const attributes: AuthorizerAttributes = {
 const paths: AuthorizerAttributes = { ...attributes, resourceRequest: false, path: '/healthz', verb: 'get' };
 
 function run(expression: string, asked = attributes): boolean | string {
-  const compiled = celMatchConditions.compile(expression);
+  const compiled = compileCelCondition(expression);
   if ('error' in compiled) return compiled.error;
   try {
-    return compiled.evaluate(matchRequest(asked));
+    return compiled(matchRequest(asked));
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

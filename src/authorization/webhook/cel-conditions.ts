@@ -1,6 +1,6 @@
 import { kubernetesEnvironment, types, fromJson, type Environment, type StructDecl, type Type } from '@annex/cel';
 import { featureGates } from '../../util/feature-gates.js';
-import type { MatchExpression, MatchExpressionCompiler } from './match-conditions.js';
+import type { CompileMatchExpression } from './match-conditions.js';
 
 const { STRING, BOOL, listOf, mapOf, objectType } = types;
 
@@ -49,23 +49,16 @@ function struct(name: string): StructDecl | undefined {
 
 let environment: Environment | undefined;
 
-/** Compiles match conditions: boolean expressions over `request`. */
-export const celMatchConditions: MatchExpressionCompiler = {
-  compile(expression) {
-    environment ??= kubernetesEnvironment('stored').extend([{ name: 'request', type: SPEC }], struct);
-    const { program, failure } = environment.compile(expression);
-    if (failure !== undefined) return { error: `compilation failed: ${failure.text}` };
-    const { outputType } = program;
-    if (!outputType.equals(BOOL)) {
-      return { error: `must evaluate to bool but got ${outputType.toString()}` };
-    }
-    const compiled: MatchExpression = {
-      evaluate(request) {
-        const outcome = program.evaluate({ request: fromJson(request) }, COST_LIMIT);
-        if (outcome.kind !== 'value') throw new Error(outcome.message);
-        return outcome.value === true;
-      },
-    };
-    return compiled;
-  },
+/** Compiles a match condition: a boolean expression over `request`. */
+export const compileCelCondition: CompileMatchExpression = (expression) => {
+  environment ??= kubernetesEnvironment('stored').extend([{ name: 'request', type: SPEC }], struct);
+  const { program, failure } = environment.compile(expression);
+  if (failure !== undefined) return { error: `compilation failed: ${failure.text}` };
+  const { outputType } = program;
+  if (!outputType.equals(BOOL)) return { error: `must evaluate to bool but got ${outputType.toString()}` };
+  return (request) => {
+    const outcome = program.evaluate({ request: fromJson(request) }, COST_LIMIT);
+    if (outcome.kind !== 'value') throw new Error(outcome.message);
+    return outcome.value === true;
+  };
 };

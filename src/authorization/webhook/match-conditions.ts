@@ -6,19 +6,15 @@ import { aggregateTexts } from '../authorizer/results.js';
 import { matchRequest } from './review.js';
 import { messageOf } from '../../util/error-message.js';
 
-/** A compiled boolean expression over `request`, the spec of a v1 SubjectAccessReview. Throws if the evaluation fails. */
-export interface MatchExpression {
-  evaluate(request: JsonObject): boolean;
-}
+/** Evaluates a boolean expression over `request`, the spec of a v1 SubjectAccessReview. Throws if the evaluation fails. */
+type MatchExpression = (request: JsonObject) => boolean;
 
 /** Compiles an expression; `error` says why it is invalid. */
-export interface MatchExpressionCompiler {
-  compile(expression: string): MatchExpression | { readonly error: string };
-}
+export type CompileMatchExpression = (expression: string) => MatchExpression | { readonly error: string };
 
 export interface CompiledCondition {
   readonly expression: string;
-  readonly program: MatchExpression;
+  readonly evaluate: MatchExpression;
 }
 
 export interface MatchOutcome {
@@ -51,9 +47,9 @@ export class MatchConditions {
 
   private run(request: JsonObject): MatchOutcome {
     const errors: string[] = [];
-    for (const { expression, program } of this.conditions) {
+    for (const { expression, evaluate } of this.conditions) {
       try {
-        if (!program.evaluate(request)) return NO_MATCH;
+        if (!evaluate(request)) return NO_MATCH;
       } catch (error) {
         const why = messageOf(error);
         errors.push(`cel evaluation error: expression '${expression}' resulted in error: ${why}`);

@@ -49,7 +49,7 @@ class Bed {
   };
 
   authorizer(more: Partial<WebhookOptions> = {}, ...conditions: (() => boolean)[]): WebhookAuthorizer {
-    const compiled = conditions.map((evaluate, i) => ({ expression: `e${i}`, program: { evaluate } }));
+    const compiled = conditions.map((evaluate, i) => ({ expression: `e${i}`, evaluate }));
     return new WebhookAuthorizer(
       {
         name: 'w',

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { type ApiError, type Status, toApiError } from '../../apimachinery/meta/errors.js';
 import { isObject, type JsonObject, type JsonValue, stringAt, stringifyJson } from '../../apimachinery/json/json.js';
 import { formatMicroTime } from '../../apimachinery/meta/meta.js';
-import { userInfoJson } from '../../authentication/user/user-info.js';
+import { userInfoJson } from '../../authentication/user/user.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { AuditLevel, AuditRecorder } from '../../request/audit.js';
 import type { Clock } from '../../util/clock.js';

@@ -120,12 +120,3 @@ export class LogFile implements AuditSink {
 
 const stampOf = (millis: number): string => new Date(millis).toISOString().slice(0, -1).replaceAll(':', '-');
 const timeOf = (stamp: string): number => Date.parse(`${stamp.slice(0, 10)}${stamp.slice(10).replaceAll('-', ':')}Z`);
-
-/** Writes lines to standard output. */
-export class OutputSink implements AuditSink {
-  constructor(private readonly output: { write(text: string): unknown }) {}
-
-  write(line: string): void {
-    this.output.write(`${line}\n`);
-  }
-}

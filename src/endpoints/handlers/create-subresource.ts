@@ -3,13 +3,11 @@ import { dedupOwnerReferences, ensureNamespace } from '../../registry/generic/sy
 import type { ServedCreateOnlySubresource } from '../../registry/rest/served.js';
 import { writeCreated } from '../responsewriters/object.js';
 import { readBody } from './request/body.js';
-import { decodeAs } from './codec/decode-body.js';
+import { decodeBody } from './codec/decode-body.js';
 import { Query } from './request/query.js';
 import { negotiateCreated } from './respond.js';
 import { soleVersion } from '../../registry/generic/admission-versions.js';
-import { admissionOptions } from './admission/options.js';
-import { admitMutations } from './admission/mutate.js';
-import { admissionAttributes } from './admission/attributes.js';
+import { admissionAttributes, admissionOptions, admitMutations } from './admission.js';
 import type { RequestScope } from '../router/scope.js';
 import { createOrUpdateOptions } from './request/write-options.js';
 
@@ -26,13 +24,13 @@ export async function createSubresourceHandler(
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'create', body.length);
   const options = createOrUpdateOptions(query, 'CreateOptions');
   context.dryRun = options.dryRun;
-  const object = decodeAs({ ...creation, type: {} }, scope, body, options.fieldValidation);
+  const object = decodeBody({ ...creation, type: {} }, scope, body, options.fieldValidation);
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
   const warn = (text: string): void => context.warn(text);
   dedupOwnerReferences(object, warn, { afterAdmission: false });
   scope.fieldManager.update(undefined, object, managerOrUserAgent(options.fieldManager, context.userAgent));
   const attributes = {
-    ...admissionAttributes(scope, 'CREATE', name, object, undefined, admissionOptions(scope, 'CreateOptions')),
+    ...admissionAttributes(scope, 'CREATE', name, object, undefined, admissionOptions(scope, 'CREATE')),
     kind: creation.gvk,
     versions: soleVersion((json, strict) => creation.decode(json, strict)),
   };

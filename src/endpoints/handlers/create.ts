@@ -9,9 +9,7 @@ import { decodeBody, inputFormat } from './codec/decode-body.js';
 import { offloadOrRun } from './offload.js';
 import { negotiateObject, writeMutationResult } from './respond.js';
 import { Query } from './request/query.js';
-import { admissionOptions } from './admission/options.js';
-import { admitMutations } from './admission/mutate.js';
-import { admissionAttributes } from './admission/attributes.js';
+import { admissionAttributes, admissionOptions, admitMutations } from './admission.js';
 import type { RequestScope } from '../router/scope.js';
 import { createOrUpdateOptions, type WriteOptions } from './request/write-options.js';
 
@@ -31,7 +29,7 @@ export async function createHandler(scope: RequestScope): Promise<void> {
 
 async function create(scope: RequestScope, body: Buffer, options: WriteOptions, sink: ResponseSink): Promise<void> {
   const { context, served, environment } = scope;
-  const object = decodeBody(scope, body, options.fieldValidation);
+  const object = decodeBody(scope.served, scope, body, options.fieldValidation);
   const namespace = context.info.namespace;
   wipeSystemFields(object.metadata);
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
@@ -39,7 +37,7 @@ async function create(scope: RequestScope, body: Buffer, options: WriteOptions, 
   dedupOwnerReferences(object, warn, { afterAdmission: false });
   const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
   await retryOnPendingConversion(() => scope.fieldManager.update(undefined, object, manager));
-  const optionsObject = admissionOptions(scope, 'CreateOptions');
+  const optionsObject = admissionOptions(scope, 'CREATE');
   const name = object.metadata.name ?? '';
   await admitMutations(
     environment.admission,

@@ -16,8 +16,8 @@ import { offloadLarge } from './offload.js';
 import { listOptions } from './request/list-options.js';
 import { negotiateObject, writeDeletedCollection, writeSuccess, writeMutationResult } from './respond.js';
 import { Query } from './request/query.js';
-import { admissionAttributes } from './admission/attributes.js';
 import { authorizerAttributes, requireNamespace } from './update.js';
+import { admissionAttributes } from './admission.js';
 import type { RequestScope } from '../router/scope.js';
 
 /** DELETE on an object. */

@@ -22,7 +22,7 @@ import { negotiateObject } from './respond.js';
 import { Query } from './request/query.js';
 import type { RequestScope } from '../router/scope.js';
 import { checkName, requireNamespace, updateAndRespond } from './update.js';
-import { warnOfStrictErrors } from './request/strict-errors.js';
+import { warnOfStrictErrors } from './codec/decode-body.js';
 import { patchOptions, type WriteOptions } from './request/write-options.js';
 
 const APPLY_YAML = 'application/apply-patch+yaml';

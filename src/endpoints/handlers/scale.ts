@@ -19,10 +19,9 @@ import { requestedResourceVersion, readAt } from './get.js';
 import { isApply, type Mechanism, patchMechanism } from './patch.js';
 import { Query } from './request/query.js';
 import { negotiateObject } from './respond.js';
+import { admissionAttributes, admissionOptions, admitMutations } from './admission.js';
 import type { RequestScope } from '../router/scope.js';
-import { checkName, optionsFor, validators } from './update.js';
-import { admitMutations } from './admission/mutate.js';
-import { admissionAttributes } from './admission/attributes.js';
+import { checkName, validators } from './update.js';
 import { createOrUpdateOptions, patchOptions, type FieldValidation } from './request/write-options.js';
 
 /** Marks the replicas of a Scale as unset, so that a write must set them. */
@@ -95,7 +94,7 @@ async function readChange(scope: RequestScope, query: Query, patchType: string):
 /** Decodes the body of a PUT. kube-apiserver fails to encode its own 400 for a bad body, and returns that failure instead. */
 function decodeScaleBody(scope: RequestScope, body: Buffer, validation: FieldValidation): KubeObject {
   try {
-    return decodeBody(scope, body, validation);
+    return decodeBody(scope.served, scope, body, validation);
   } catch (error) {
     if (!(error instanceof ApiError && error.code === 400)) throw error;
     throw newBadRequest('no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"');
@@ -148,7 +147,7 @@ async function scaled(
   const asked = { ...scope, served: asScale(scope.served) };
   await admitMutations(
     scope.environment.admission,
-    admissionAttributes(asked, 'UPDATE', scope.context.info.name, next, scale, optionsFor('UPDATE', scope)),
+    admissionAttributes(asked, 'UPDATE', scope.context.info.name, next, scale, admissionOptions(scope, 'UPDATE')),
   );
   ensureNamespace(scope.served.type.namespaced ? scope.context.info.namespace : '', next.metadata);
   checkName(next, scope.context.info.name);

@@ -1,5 +1,5 @@
 import { newBadRequest, newInternalError } from '../../apimachinery/meta/errors.js';
-import { deepCopy, type JsonObject } from '../../apimachinery/json/json.js';
+import { deepCopy } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
@@ -14,9 +14,7 @@ import { decodeBody } from './codec/decode-body.js';
 import { offloadOrRun } from './offload.js';
 import { negotiateObject, writeMutationResult } from './respond.js';
 import { Query } from './request/query.js';
-import { admissionOptions } from './admission/options.js';
-import { admitMutations } from './admission/mutate.js';
-import { admissionAttributes } from './admission/attributes.js';
+import { admissionAttributes, admissionOptions, admitMutations } from './admission.js';
 import type { RequestScope } from '../router/scope.js';
 import { createOrUpdateOptions, type WriteOptions } from './request/write-options.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
@@ -35,7 +33,7 @@ export async function updateHandler(scope: RequestScope): Promise<void> {
 
 async function update(scope: RequestScope, body: Buffer, options: WriteOptions, sink: ResponseSink): Promise<void> {
   const { context, served } = scope;
-  const object = decodeBody(scope, body, options.fieldValidation);
+  const object = decodeBody(scope.served, scope, body, options.fieldValidation);
   const { namespace, name } = context.info;
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
   checkName(object, name);
@@ -113,16 +111,13 @@ export function checkName(object: KubeObject, name: string): void {
 /** Runs mutating admission on the new state. */
 async function mutate(scope: RequestScope, next: KubeObject, current: KubeObject | undefined): Promise<void> {
   const operation = current === undefined ? 'CREATE' : 'UPDATE';
-  const options = optionsFor(operation, scope);
+  const options = admissionOptions(scope, operation);
   const { name } = scope.context.info;
   await admitMutations(
     scope.environment.admission,
     admissionAttributes(scope, operation, name, next, current, options),
   );
 }
-
-export const optionsFor = (operation: 'CREATE' | 'UPDATE', scope: RequestScope): JsonObject =>
-  admissionOptions(scope, operation === 'CREATE' ? 'CreateOptions' : 'UpdateOptions');
 
 /** Returns the validating admission of a write. A create through an update or patch is first authorized as a create. */
 export function validators(scope: RequestScope): {
@@ -135,11 +130,11 @@ export function validators(scope: RequestScope): {
     async validateCreate(object) {
       await authorizeCreate(scope);
       await admission.validate(
-        admissionAttributes(scope, 'CREATE', name, object, undefined, optionsFor('CREATE', scope)),
+        admissionAttributes(scope, 'CREATE', name, object, undefined, admissionOptions(scope, 'CREATE')),
       );
     },
     validateUpdate: (object, old) =>
-      admission.validate(admissionAttributes(scope, 'UPDATE', name, object, old, optionsFor('UPDATE', scope))),
+      admission.validate(admissionAttributes(scope, 'UPDATE', name, object, old, admissionOptions(scope, 'UPDATE'))),
   };
 }
 

@@ -8,10 +8,11 @@ import { Slicer, yieldNow } from '../../scheduling/slicer.js';
 import type { CacheWatchOptions, ReadAt, Watcher, WatchEvent } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { type OffloadableFrame, eventFrames, type EventFrames } from '../responsewriters/events.js';
-import type { ResponseSink } from '../responsewriters/sink.js';
 import { parseIncludeObject } from '../responsewriters/table.js';
 import type { HttpResponse } from '../http.js';
-import type { ListOptions } from './request/list-options.js';
+import { type ListOptions, listOptions } from './request/list-options.js';
+import { Query } from './request/query.js';
+import { negotiateWatch } from './respond.js';
 import type { RequestScope } from '../router/scope.js';
 
 /** kube-apiserver's message for a type that it serves without a watch cache. */
@@ -23,9 +24,15 @@ const MAX_INT64 = 0x7fffffffffffffffn;
 /** The size of the length prefix of each event in Protobuf. */
 const LENGTH_BYTES = 4;
 
+/** GET on a collection with the verb watch, which the query or the path prefix /watch/ sets. */
+export const watchHandler = (scope: RequestScope): Promise<void> =>
+  serveWatch(scope, new Query(scope.request.url ?? ''));
+
 /** Serves a watch until it times out, the client disconnects, or the client cannot keep up. Resolves when the stream has ended. */
-export async function serveWatch(scope: RequestScope, options: ListOptions, sink: ResponseSink): Promise<void> {
-  const { served, environment } = scope;
+export async function serveWatch(scope: RequestScope, query: Query): Promise<void> {
+  const { context, served, environment } = scope;
+  const sink = negotiateWatch(scope, query);
+  const options = listOptions(query, served, context.info.name, environment.features.enabled('WatchList'));
   const { media } = sink;
   parseResourceVersion(options.resourceVersion);
   if (media.as === 'Table') parseIncludeObject(sink.includeObject);

@@ -19,6 +19,7 @@ import {
   readParts,
 } from './parts.js';
 import type { RootDocument } from './root-documents.js';
+import { builtInInfo } from './spec-v3.js';
 import { type OpenApiGroupVersion, type OpenApiSource, pathOf, type PublishedComponents } from './source.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
@@ -37,8 +38,6 @@ const OFFERED = { v2: offered('v2'), v3: offered('v3') };
 
 const contentType = (version: Version, format: Format): string =>
   format === 'json' ? 'application/json' : `application/com.github.proto-openapi.spec.${version}.v1.0+protobuf`;
-
-const info = { title: 'Kubernetes', version: '1.36' };
 
 /** A document's bytes with its HTTP cache validators. */
 interface Document {
@@ -223,7 +222,7 @@ export class OpenApi {
       }
     }
     const names = [...definitions.keys()].sort();
-    const text = `{"swagger":"2.0","info":${JSON.stringify(info)},"paths":{${paths.join(',')}},"definitions":{${names
+    const text = `{"swagger":"2.0","info":${JSON.stringify(builtInInfo)},"paths":{${paths.join(',')}},"definitions":{${names
       .map((name) => `${JSON.stringify(name)}:${definitions.get(name) ?? ''}`)
       .join(',')}},${security}}`;
     const json = Buffer.from(text);
@@ -231,7 +230,7 @@ export class OpenApi {
     const etag = await hashOf(json);
     const modified = this.options.clock.now();
     const encoded = names.flatMap((name) => encodedDefinitions.get(name) ?? []);
-    const protobuf = encodeDocument(info, encodedPaths, encoded);
+    const protobuf = encodeDocument(builtInInfo, encodedPaths, encoded);
     this.merged = { of, json: { bytes: json, etag, modified }, protobuf: { bytes: protobuf, etag, modified } };
     return this.merged;
   }

@@ -4,8 +4,8 @@ import { type Operation, queryTypes } from './operations.js';
 
 /** The parts of a path that differ between versions of OpenAPI. */
 export interface PathDialect {
-  /** `common`: query parameters that are listed once, on the path. */
-  operation(one: Operation, common: readonly string[]): JsonObject;
+  /** `query`: the query parameters of this operation, without those that are listed once, on the path. */
+  operation(one: Operation, query: JsonObject[]): JsonObject;
   parameter(parameter: JsonObject, type: string): JsonObject;
 }
 
@@ -18,7 +18,13 @@ export function pathItems(operations: readonly Operation[], dialect: PathDialect
     const list = byPath.get(path) ?? [];
     const common = commonQuery(list);
     const item: JsonObject = {};
-    for (const one of list) item[one.method] = dialect.operation(one, common);
+    for (const one of list) {
+      const query = one.query.filter((name) => !common.includes(name));
+      item[one.method] = dialect.operation(
+        one,
+        query.map((name) => queryParameter(name, dialect)),
+      );
+    }
     item['parameters'] = pathParameters(path, common, dialect);
     paths[path] = item;
   }
@@ -38,13 +44,11 @@ function pathParameters(path: string, common: readonly string[], dialect: PathDi
     dialect.parameter({ name, in: 'path', ...parameterText(name), required: true }, 'string'),
   );
   const names = [...common, 'pretty'].sort();
-  return [
-    ...inPath,
-    ...names.map((name) =>
-      dialect.parameter({ name, in: 'query', ...parameterText(name) }, queryTypes[name] ?? 'string'),
-    ),
-  ];
+  return [...inPath, ...names.map((name) => queryParameter(name, dialect))];
 }
+
+const queryParameter = (name: string, dialect: PathDialect): JsonObject =>
+  dialect.parameter({ name, in: 'query', ...parameterText(name) }, queryTypes[name] ?? 'string');
 
 const codeTexts: Readonly<Record<string, string>> = { 200: 'OK', 201: 'Created', 202: 'Accepted' };
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { camelGroup, meta } from './operations.js';
-import { securitySchemes } from './spec-v3.js';
+import { builtInInfo, schemaPrefix, securitySchemes } from './spec-v3.js';
 
 /** The v3 document of a path that serves no resources. */
 export interface RootDocument {
@@ -8,7 +8,6 @@ export interface RootDocument {
   readonly document: JsonObject;
 }
 
-const prefix = '#/components/schemas/';
 const text = { type: 'string' };
 const required = { type: 'string', default: '' };
 const typeMeta = { apiVersion: text, kind: text };
@@ -19,7 +18,7 @@ const object = (required: string[], properties: JsonObject, kind?: string): Json
   properties,
   ...(kind === undefined ? {} : { 'x-kubernetes-group-version-kind': [{ group: '', kind, version: 'v1' }] }),
 });
-const refer = (name: string): JsonObject => ({ default: {}, allOf: [{ $ref: `${prefix}${meta}.${name}` }] });
+const refer = (name: string): JsonObject => ({ default: {}, allOf: [{ $ref: `${schemaPrefix}${meta}.${name}` }] });
 const listOf = (items: JsonObject): JsonObject => ({ type: 'array', items, 'x-kubernetes-list-type': 'atomic' });
 
 const addresses = listOf(refer('ServerAddressByClientCIDR'));
@@ -137,7 +136,7 @@ export const rootDocuments = (groups: readonly string[]): RootDocument[] =>
   rootsOf(groups).map((root) => ({ path: root.path, document: documentOf(root) }));
 
 function documentOf({ path, tag, operationId, description, produces, schema, schemas }: Root): JsonObject {
-  const answer = { schema: schema === undefined ? text : { $ref: `${prefix}${schema}` } };
+  const answer = { schema: schema === undefined ? text : { $ref: `${schemaPrefix}${schema}` } };
   const operation = {
     tags: [tag],
     description,
@@ -149,7 +148,7 @@ function documentOf({ path, tag, operationId, description, produces, schema, sch
   };
   return {
     openapi: '3.0.0',
-    info: { title: 'Kubernetes', version: '1.36' },
+    info: builtInInfo,
     paths: { [`/${path}/`]: { get: operation } },
     components: {
       ...(schema === undefined ? {} : { schemas: { ...schemas } }),

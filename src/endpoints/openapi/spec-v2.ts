@@ -1,12 +1,11 @@
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import { addTypes, type Dialect, downConvert, publishSchema } from './custom-schema.js';
-import { customDefinition, type Operation, queryTypes, tagOf } from './operations.js';
+import { customDefinition, type Operation, tagOf } from './operations.js';
 import type { OpenApiGroupVersion, OpenApiKind } from './source.js';
 import { parameterText } from './descriptions.js';
 import { codeText, pathItems } from './paths.js';
-import type { GroupVersionSpec } from './spec-v3.js';
+import { type GroupVersionSpec, schemaPrefix } from './spec-v3.js';
 
-const v3Prefix = '#/components/schemas/';
 const v2Prefix = '#/definitions/';
 
 /** Builds the definitions of a group version in OpenAPI v2. */
@@ -30,7 +29,7 @@ function schemaV2(schema: JsonObject): JsonObject {
     if (key === 'default') continue;
     if (key === 'oneOf') out['type'] = 'string';
     else if (key === 'allOf') Object.assign(out, referenceIn(value));
-    else if (key === '$ref' && typeof value === 'string') out[key] = value.replace(v3Prefix, v2Prefix);
+    else if (key === '$ref' && typeof value === 'string') out[key] = value.replace(schemaPrefix, v2Prefix);
     else if (key === 'properties' && isObject(value)) out[key] = mapValues(value);
     else if ((key === 'items' || key === 'additionalProperties') && isObject(value)) out[key] = schemaV2(value);
     else out[key] = value;
@@ -50,7 +49,7 @@ function mapValues(properties: JsonObject): JsonObject {
 function referenceIn(allOf: JsonValue | undefined): JsonObject {
   const [first] = Array.isArray(allOf) ? allOf : [];
   const reference = isObject(first) ? first['$ref'] : undefined;
-  return typeof reference === 'string' ? { $ref: reference.replace(v3Prefix, v2Prefix) } : {};
+  return typeof reference === 'string' ? { $ref: reference.replace(schemaPrefix, v2Prefix) } : {};
 }
 
 const dialect: Dialect = {
@@ -75,11 +74,11 @@ const markKeys: ReadonlySet<string> = new Set(['x-kubernetes-group-version-kind'
 /** Builds the paths of a group version in OpenAPI v2. */
 export const pathsV2 = (gv: OpenApiGroupVersion, operations: readonly Operation[]): JsonObject =>
   pathItems(operations, {
-    operation: (one, common) => operationV2(gv, one, common),
+    operation: (one, query) => operationV2(gv, one, query),
     parameter: (parameter, type) => ({ uniqueItems: true, type, ...parameter }),
   });
 
-function operationV2(gv: OpenApiGroupVersion, one: Operation, common: readonly string[]): JsonObject {
+function operationV2(gv: OpenApiGroupVersion, one: Operation, query: readonly JsonObject[]): JsonObject {
   const parameters: JsonObject[] = [];
   if (one.body !== undefined) {
     const schema = { $ref: `${v2Prefix}${one.body.definition}` };
@@ -91,16 +90,7 @@ function operationV2(gv: OpenApiGroupVersion, one: Operation, common: readonly s
       schema,
     });
   }
-  for (const name of one.query) {
-    if (!common.includes(name))
-      parameters.push({
-        uniqueItems: true,
-        type: queryTypes[name] ?? 'string',
-        name,
-        in: 'query',
-        ...parameterText(name),
-      });
-  }
+  parameters.push(...query);
   const responses: JsonObject = {};
   for (const code of one.codes) {
     responses[code] = { description: codeText(code), schema: { $ref: `${v2Prefix}${one.answer}` } };

@@ -1,22 +1,15 @@
 import { isObject, type JsonObject, type JsonValue, stringAt } from '../../apimachinery/json/json.js';
 import { addTypes, descriptions, type Dialect, publishSchema, typeProperties } from './custom-schema.js';
-import {
-  customDefinition,
-  type Definitions,
-  meta,
-  type Operation,
-  operationsOf,
-  queryTypes,
-  tagOf,
-} from './operations.js';
-import { parameterText } from './descriptions.js';
+import { customDefinition, type Definitions, meta, type Operation, operationsOf, tagOf } from './operations.js';
 import { codeText, type PathDialect, pathItems } from './paths.js';
 import { type OpenApiGroupVersion, type OpenApiKind, pathOf, type PublishedComponents } from './source.js';
 
-const prefix = '#/components/schemas/';
+export const schemaPrefix = '#/components/schemas/';
+
+export const builtInInfo = { title: 'Kubernetes', version: '1.36' };
 
 const dialect: Dialect = {
-  reference: (name, description) => ({ description, allOf: [{ $ref: `${prefix}${name}` }] }),
+  reference: (name, description) => ({ description, allOf: [{ $ref: `${schemaPrefix}${name}` }] }),
   skipsPreserving: false,
 };
 
@@ -34,7 +27,7 @@ export function buildSpec(gv: OpenApiGroupVersion, published: PublishedComponent
   const schemas = reachable(operations, available);
   const document = {
     openapi: '3.0.0',
-    info: gv.custom ? { title: 'Kubernetes CRD Swagger', version: 'v0.1.0' } : { title: 'Kubernetes', version: '1.36' },
+    info: gv.custom ? { title: 'Kubernetes CRD Swagger', version: 'v0.1.0' } : builtInInfo,
     paths: pathItems(operations, pathDialect(gv)),
     components: gv.custom ? { schemas } : { schemas, securitySchemes },
     ...(gv.custom ? {} : { security: [{ BearerToken: [] }] }),
@@ -89,7 +82,7 @@ function listSchema(gv: OpenApiGroupVersion, kind: OpenApiKind): JsonObject {
       items: {
         description: descriptions.items(kind.plural),
         type: 'array',
-        items: { $ref: `${prefix}${customDefinition(gv, kind.kind)}` },
+        items: { $ref: `${schemaPrefix}${customDefinition(gv, kind.kind)}` },
       },
       kind: kindProperty,
       metadata: dialect.reference(`${meta}.ListMeta`, descriptions.listMetadata),
@@ -165,23 +158,23 @@ function references(value: JsonValue | undefined, into: string[]): void {
     for (const item of value) references(item, into);
   } else if (isObject(value)) {
     const reference = value['$ref'];
-    if (typeof reference === 'string' && reference.startsWith(prefix)) into.push(reference.slice(prefix.length));
+    if (typeof reference === 'string' && reference.startsWith(schemaPrefix))
+      into.push(reference.slice(schemaPrefix.length));
     for (const key in value) references(value[key], into);
   }
 }
 
 const pathDialect = (gv: OpenApiGroupVersion): PathDialect => ({
-  operation: (one, common) => operationV3(gv, one, common),
+  operation: (one, query) => operationV3(gv, one, query),
   parameter: (parameter, type) => ({ ...parameter, schema: { type, uniqueItems: true } }),
 });
 
-const schemaOf = (definition: string): JsonObject => ({ schema: { $ref: `${prefix}${definition}` } });
+const schemaOf = (definition: string): JsonObject => ({ schema: { $ref: `${schemaPrefix}${definition}` } });
 
 const contentOf = (types: readonly string[], definition: string): JsonObject =>
   Object.fromEntries([...types].sort().map((type) => [type, schemaOf(definition)]));
 
-function operationV3(gv: OpenApiGroupVersion, one: Operation, common: readonly string[]): JsonObject {
-  const query = one.query.filter((name) => !common.includes(name));
+function operationV3(gv: OpenApiGroupVersion, one: Operation, query: JsonObject[]): JsonObject {
   const responses: JsonObject = {};
   for (const code of one.codes) {
     responses[code] = { description: codeText(code), content: contentOf(one.produces, one.answer) };
@@ -191,16 +184,7 @@ function operationV3(gv: OpenApiGroupVersion, one: Operation, common: readonly s
     tags: [tagOf(gv)],
     description: one.description,
     operationId: one.id,
-    ...(query.length === 0
-      ? {}
-      : {
-          parameters: query.map((name) => ({
-            name,
-            in: 'query',
-            ...parameterText(name),
-            schema: { type: queryTypes[name] ?? 'string', uniqueItems: true },
-          })),
-        }),
+    ...(query.length === 0 ? {} : { parameters: query }),
     ...(one.body === undefined
       ? {}
       : {

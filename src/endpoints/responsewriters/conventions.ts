@@ -1,8 +1,8 @@
 import { ApiError } from '../../apimachinery/meta/errors.js';
-import type { GroupVersionKind } from '../../apimachinery/meta/meta.js';
+import type { GroupKind, GroupVersionKind } from '../../apimachinery/meta/meta.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
-import type { ResourceType, VersionView } from '../../registry/rest/interfaces.js';
-import { emptyFieldsOf } from './empty-fields.js';
+import type { ResourceType } from '../../registry/rest/interfaces.js';
+import { emptyObjectOf } from '../../apimachinery/scheme/empty-objects.js';
 
 /** Parts of a response that kube-apiserver writes differently for built-in types and for custom resources, which have no Go type. */
 export interface ResponseConventions {
@@ -13,7 +13,7 @@ export interface ResponseConventions {
   /** The error for a request for PartialObjectMetadataList whose response is a single object. */
   newNotListError(type: Pick<GroupVersionKind, 'group' | 'kind'>): ApiError;
   /** The fields printed for an empty object, such as the one in a BOOKMARK event. */
-  emptyFields(view: VersionView): JsonObject;
+  emptyFields(kind: GroupKind): JsonObject;
 }
 
 const notAcceptable = (message: string): ApiError => new ApiError(406, 'NotAcceptable', message);
@@ -35,7 +35,7 @@ export const builtinConventions: ResponseConventions = {
     notAcceptable(
       `you requested PartialObjectMetadataList, but the requested object is not a list (${internalName(type, type.kind)})`,
     ),
-  emptyFields: (view) => emptyFieldsOf(`${view.groupVersion}/${view.type.kind}`),
+  emptyFields: emptyObjectOf,
 };
 
 export const customResourceConventions: ResponseConventions = {

@@ -1,3 +1,4 @@
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { encodeCborEvent } from '../../apimachinery/cbor/cbor.js';
 import { encodeWatchEvent, type ProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
 import type { Status } from '../../apimachinery/meta/errors.js';
@@ -5,7 +6,7 @@ import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { VersionView } from '../../registry/rest/interfaces.js';
 import type { CachedObject, EventFrame, WatchEvent } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
-import { bookmarkObject } from './bookmark.js';
+import type { ResponseConventions } from './conventions.js';
 import { encodeTree } from './encoders.js';
 import { isLargeObject, representationOfItem } from './items.js';
 import type { ItemForm, ResponseSink } from './sink.js';
@@ -198,4 +199,25 @@ function rowTable(
 ): Uint8Array {
   const [head, tail] = tableAround(rows, String(object?.revision ?? ''), columns);
   return Buffer.concat([head, row, tail]);
+}
+
+/** The annotation of the bookmark that ends the initial events: all objects that existed when the watch began have been sent. */
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+
+/** Builds the object of a BOOKMARK event. */
+function bookmarkObject(
+  view: VersionView,
+  { revision, initialEventsEnd }: Pick<WatchEvent, 'revision' | 'initialEventsEnd'>,
+  conventions: ResponseConventions,
+): KubeObject {
+  const { kind } = view.type;
+  return {
+    kind,
+    apiVersion: view.groupVersion,
+    metadata: {
+      resourceVersion: String(revision),
+      ...(initialEventsEnd ? { annotations: { [INITIAL_EVENTS_END]: 'true' } } : {}),
+    },
+    ...conventions.emptyFields(view.type),
+  };
 }

@@ -7,14 +7,13 @@ import { ensureNamespace, wipeSystemFields } from '../../registry/generic/system
 import { checkRoute } from '../negotiation/media.js';
 import { writeCreated } from '../responsewriters/object.js';
 import { readBody } from '../handlers/request/body.js';
-import { decodeAs } from '../handlers/codec/decode-body.js';
+import { decodeBody } from '../handlers/codec/decode-body.js';
 import { builtinDecoder } from '../../registry/generic/store/builtin-served.js';
 import { soleVersion } from '../../registry/generic/admission-versions.js';
-import { admissionOptions } from '../handlers/admission/options.js';
-import { admitMutations } from '../handlers/admission/mutate.js';
 import { Query } from '../handlers/request/query.js';
 import { negotiateCreated } from '../handlers/respond.js';
 import { builtinCodec } from '../handlers/codec/builtin.js';
+import { admissionOptions, admitMutations } from '../handlers/admission.js';
 import type { RoutedRequest } from './scope.js';
 import { createOrUpdateOptions } from '../handlers/request/write-options.js';
 
@@ -44,7 +43,7 @@ export async function createOnlyHandler(
     type: {},
     decode: builtinDecoder(type),
   };
-  const object: KubeObject = decodeAs(target, { ...exchanged, codec: builtinCodec }, body, options.fieldValidation);
+  const object: KubeObject = decodeBody(target, { ...exchanged, codec: builtinCodec }, body, options.fieldValidation);
   wipeSystemFields(object.metadata);
   ensureNamespace(type.namespaced ? info.namespace : '', object.metadata);
   fieldManager.update(undefined, object, managerOrUserAgent(options.fieldManager, context.userAgent));
@@ -57,7 +56,7 @@ export async function createOnlyHandler(
     name: object.metadata.name ?? '',
     object,
     oldObject: undefined,
-    options: admissionOptions({ request }, 'CreateOptions'),
+    options: admissionOptions({ request }, 'CREATE'),
     dryRun: options.dryRun,
     user: context.user,
     cancellation: context.cancellation,

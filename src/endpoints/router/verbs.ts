@@ -2,9 +2,10 @@ import type { MaybePromise } from '../../util/maybe-promise.js';
 import { deleteCollectionHandler, deleteHandler } from '../handlers/delete.js';
 import { createHandler } from '../handlers/create.js';
 import { getHandler } from '../handlers/get.js';
-import { listHandler, watchHandler } from '../handlers/list.js';
+import { listHandler } from '../handlers/list.js';
 import { patchHandler } from '../handlers/patch.js';
 import { updateHandler } from '../handlers/update.js';
+import { watchHandler } from '../handlers/watch.js';
 import type { RequestScope } from './scope.js';
 import { namesOneNamespace, type RequestInfo } from '../../request/request-info.js';
 

@@ -1,5 +1,6 @@
 import {
   type Adapter,
+  type Bindings,
   adapterOf,
   type DeclType,
   type Environment,
@@ -7,6 +8,7 @@ import {
   kubernetesEnvironment,
   Optional,
   type Outcome,
+  type Program,
   type SchemaTypes,
   type Value,
   withTypeAndObjectMeta,
@@ -17,9 +19,11 @@ import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/js
 import type { Role } from '../node.js';
 import { type CompiledRule, compileNode, PER_CALL_LIMIT } from './compilation.js';
 import { KeyedItems, type Ratchet } from './correlation.js';
-import { evaluateMessage } from './message.js';
+import { quote } from '../../apimachinery/meta/meta.js';
+import { trimSpace } from '../../util/text/trim-space.js';
 import { failureMessage, type Rule, ruleName } from './rule.js';
 
+const MAX_MESSAGE_BYTES = 5 * 1024;
 const OUT_OF_BUDGET = 'validation failed due to running out of cost budget, no further validation rules will be run';
 
 /** The state of one validation. */
@@ -39,18 +43,17 @@ export class PropertyRules {
     private readonly make: () => RuleNode | undefined,
   ) {}
 
-  prepare(): void {
-    this.known = this.node;
+  get node(): RuleNode | undefined {
+    if (!this.made) this.prepare();
+    return this.known;
   }
 
-  get node(): RuleNode | undefined {
-    if (!this.made) {
-      this.made = true;
-      this.known = this.make();
-      // The result is kept, even if the write that first needed it is abandoned.
-      reachYieldPoint();
-    }
-    return this.known;
+  prepare(): void {
+    if (this.made) return;
+    this.made = true;
+    this.known = this.make();
+    // The result is kept, even if the write that first needed it is abandoned.
+    reachYieldPoint();
   }
 }
 
@@ -266,4 +269,31 @@ interface Values {
 function optionalOf(json: JsonValue | undefined, value: Value | undefined): Value {
   if (value === undefined) return Optional.none;
   return new Optional(typeof json === 'object' && json !== null ? fromJson(json) : value);
+}
+
+interface MessageResult {
+  /** If absent, the rule's plain message is used. */
+  readonly text?: string;
+  /** An error that ends the validation. */
+  readonly fatal?: string;
+  readonly budget: number;
+}
+
+/** Evaluates a messageExpression. A result that cannot be a message is ignored, but its cost counts. */
+function evaluateMessage(program: Program, source: string, bindings: Bindings, budget: number): MessageResult {
+  const outcome = program.evaluate(bindings, PER_CALL_LIMIT);
+  if (outcome.cost > budget) {
+    const fatal =
+      'messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run';
+    return { fatal, budget: -1 };
+  }
+  if (outcome.kind === 'limit') {
+    const fatal = `no further validation rules will be run due to call cost exceeds limit for messageExpression: ${quote(source)}`;
+    return { fatal, budget: -1 };
+  }
+  const left = budget - outcome.cost;
+  if (outcome.kind === 'error' || typeof outcome.value !== 'string') return { budget: left };
+  const text = trimSpace(outcome.value);
+  const usable = text !== '' && !text.includes('\n') && Buffer.byteLength(text) <= MAX_MESSAGE_BYTES;
+  return usable ? { text, budget: left } : { budget: left };
 }

@@ -8,7 +8,6 @@ import { RUNTIME_BUDGET, newSchemaTypes } from './compilation.js';
 import { Correlation, Ratchet } from './correlation.js';
 import { rulesOf } from './rule.js';
 import { PropertyRules, RuleNode, type Run } from './rule-node.js';
-import { RuleLocator } from './rule-locator.js';
 
 export interface RuleOptions {
   /** The old object; absent on create. */
@@ -35,6 +34,31 @@ function hasRules(schema: JsonObject | undefined): boolean {
   return Object.values(objectAt(schema, 'properties') ?? {}).some(
     (property) => isObject(property) && hasRules(property),
   );
+}
+
+/** Finds the parts of a schema that contain rules, including those only inside allOf. Visits each part once. */
+class RuleLocator {
+  private readonly known = new Map<JsonObject, boolean>();
+
+  has(schema: JsonValue | undefined): boolean {
+    if (!isObject(schema)) return false;
+    let found = this.known.get(schema);
+    if (found === undefined) {
+      found = this.look(schema);
+      this.known.set(schema, found);
+    }
+    return found;
+  }
+
+  private look(schema: JsonObject): boolean {
+    if (rulesOf(schema).length > 0 || this.has(schema['items']) || this.has(schema['additionalProperties']))
+      return true;
+    const { allOf, properties } = schema;
+    if (Array.isArray(allOf) && allOf.some((part) => this.has(part))) return true;
+    if (!isObject(properties)) return false;
+    for (const key in properties) if (this.has(properties[key])) return true;
+    return false;
+  }
 }
 
 /** The dependencies of all nodes of a rule tree. */

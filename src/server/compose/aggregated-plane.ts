@@ -13,7 +13,7 @@ import { Owner } from '../../aggregation/owner.js';
 import { ClusterQuotas } from '../../aggregation/resource-quota.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import { DelegatedAuthorizer } from '../../authorization/delegated.js';
-import { PrivilegedGroupAuthorizer, UnionAuthorizer } from '../../authorization/union/union.js';
+import { privilegedGroupAuthorizer, UnionAuthorizer } from '../../authorization/union/union.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import { recordInCluster } from '../../aggregation/cluster-events.js';
 import { DefinitionRegistration } from '../../controllers/definitions/definition-registration.js';
@@ -25,12 +25,10 @@ import type { Backend } from '../../storage/interfaces.js';
 import { messageOf } from '../../util/error-message.js';
 import { aggregatedPlugins } from './admission/aggregated-plugins.js';
 import { ClusterAdmission } from './admission/cluster-admission.js';
-import type { AdoptionMetrics } from '../metrics/adoption-metrics.js';
-import type { ClusterAdmissionMetrics } from '../metrics/cluster-admission-metrics.js';
-import { type ClusterLinks, linkCallbacks } from '../health/cluster-links.js';
+import type { AggregationMetrics } from '../metrics/aggregation-metrics.js';
+import { linkCallbacks } from '../health/cluster-links.js';
 import { type AdmissionWebhookClients, admissionWebhookClients } from './admission/webhook-clients.js';
 import { conversions, resolveByDns } from './access/conversion-webhooks.js';
-import type { DelegationMetrics } from '../metrics/delegation-metrics.js';
 import { groupVersions } from '../http/documents/group-versions.js';
 import { advertisedAddress, hostPort } from '../http/host-address.js';
 import { reviewTtl } from '../options/aggregation-options.js';
@@ -43,10 +41,7 @@ import { waitForStore } from './startup/startup.js';
 import { startDefinitions } from './startup/start-definitions.js';
 
 export interface AggregatedPlaneDependencies {
-  readonly delegation: DelegationMetrics;
-  readonly admissionMetrics: ClusterAdmissionMetrics;
-  readonly adoptionMetrics: AdoptionMetrics;
-  readonly links: ClusterLinks;
+  readonly metrics: AggregationMetrics;
   readonly clients: { readonly main: ClusterClient; readonly authz: ClusterClient };
   openCertificates(backend: Backend): Promise<ServingCertificates>;
   readonly signal: AbortSignal;
@@ -69,14 +64,16 @@ export async function buildAggregatedPlane(
   dependencies: AggregatedPlaneDependencies,
 ): Promise<AggregatedPlane> {
   const { options, clock, logger } = context;
-  const { adoptionMetrics: metrics, clients, links, signal } = dependencies;
+  const { clients, metrics, signal } = dependencies;
+  const { links } = metrics;
+  const client = clients.main;
   setMaxListeners(0, signal);
-  const authorizer = new UnionAuthorizer([new PrivilegedGroupAuthorizer(), delegatedAuthorizer(context, dependencies)]);
+  const authorizer = new UnionAuthorizer([privilegedGroupAuthorizer, delegatedAuthorizer(context, dependencies)]);
   const foundation = await openFoundation(context, undefined);
   const certificates = await waitForStore(() => dependencies.openCertificates(foundation.backend), context);
   foundation.install([resourceDefinitionType((type) => foundation.registry.storeOf(type)?.cache.size())]);
-  const namespaces = new ClusterNamespaces(clients.main);
-  const quotas = new ClusterQuotas(clients.main);
+  const namespaces = new ClusterNamespaces(client);
+  const quotas = new ClusterQuotas(client);
   const webhooks = await admissionWebhookClients({ options, clock, logger, resolve: resolveByDns });
   const gates = adoptionGates();
   const { admission, followed } = clusterAdmission(context, dependencies, {
@@ -91,7 +88,7 @@ export async function buildAggregatedPlane(
   const registration = registrationOf(context, dependencies, { ...gates, foundation, certificates, local });
   // Start this before anything is registered, so that a replica has the admission configuration before it receives requests.
   followed?.start(signal);
-  const adopting = adoptions(context, foundation, { client: clients.main, local, ...gates, metrics, signal });
+  const adopting = adoptions(context, foundation, { client, local, ...gates, metrics: metrics.adoptions, signal });
   const register = (): Promise<void> => {
     void namespaces.follow(signal, linkCallbacks(links, 'namespaces'));
     void quotas.follow(signal, linkCallbacks(links, 'quotas'));
@@ -150,7 +147,7 @@ function registrationOf(
   parts: RegistrationParts,
 ): Registration {
   const { adopted, writes, foundation, certificates, local } = parts;
-  const { clients, links, signal } = dependencies;
+  const { clients, metrics, signal } = dependencies;
   const { registry } = foundation;
   const registration = new DefinitionRegistration(
     local.for(RESOURCE_DEFINITIONS),
@@ -167,7 +164,7 @@ function registrationOf(
     owner,
     served,
     routeOf: (group) => adopted.routeOf(group),
-    ...registrationEvents(dependencies, registration, served),
+    ...registrationEvents(metrics, registration, served),
   });
   adopted.onRouteChange = () => services.changed();
   const installDefinitions = (): Promise<void> => {
@@ -189,7 +186,7 @@ function registrationOf(
   };
   const register = (): Promise<void> => {
     const changed = (): void => services.changed();
-    owner.follow(clients.main, signal, { changed, ...linkCallbacks(links, 'owner') });
+    owner.follow(clients.main, signal, { changed, ...linkCallbacks(metrics.links, 'owner') });
     registry.onChange(() => services.servedChanged());
     return services.start(signal);
   };
@@ -208,13 +205,13 @@ interface ClusterAdmissionParts {
 /** Builds the admission chain, with the webhooks and policies of the cluster unless --admission-from-cluster=false. */
 function clusterAdmission(
   { options, clock, logger, registry }: ServerContext,
-  { admissionMetrics, clients, links }: AggregatedPlaneDependencies,
+  { clients, metrics: { admission: metrics, links } }: AggregatedPlaneDependencies,
   { gate, ownParams, ...parts }: ClusterAdmissionParts,
 ): { admission: AdmissionChain; followed: ClusterAdmission | undefined } {
   const { namespaces } = parts;
   const client = clients.main;
   const followed = options.admissionFromCluster
-    ? new ClusterAdmission({ client, clock, logger, metrics: admissionMetrics, links, namespaces, ownParams })
+    ? new ClusterAdmission({ client, clock, logger, metrics, links, namespaces, ownParams })
     : undefined;
   if (followed === undefined) {
     logger.warn(
@@ -235,23 +232,22 @@ function clusterAdmission(
 
 function delegatedAuthorizer(
   { clock, options }: ServerContext,
-  dependencies: AggregatedPlaneDependencies,
+  { clients, metrics }: AggregatedPlaneDependencies,
 ): DelegatedAuthorizer {
   const ttl = (flag: string, millis: number): number => reviewTtl(options, flag, millis);
-  const { clients, delegation } = dependencies;
   return new DelegatedAuthorizer({
     clock,
     allowedTtl: ttl('authorization-webhook-cache-authorized-ttl', options.authorizationWebhookCacheAuthorizedTtl),
     deniedTtl: ttl('authorization-webhook-cache-unauthorized-ttl', options.authorizationWebhookCacheUnauthorizedTtl),
     alwaysAllowPaths: options.authorizationAlwaysAllowPaths,
     post: (review) => clients.authz.call('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', review),
-    observe: (outcome) => delegation.accessReview(outcome),
+    observe: (outcome) => metrics.delegation.accessReview(outcome),
   });
 }
 
 /** Reports the outcome of registration in the log, in metrics, and in the status of the definitions. */
 function registrationEvents(
-  { delegation, links }: AggregatedPlaneDependencies,
+  { delegation, links }: AggregationMetrics,
   registration: DefinitionRegistration,
   served: () => readonly ServedGroupVersion[],
 ): Pick<ApiServicesOptions, 'unreadable' | 'inOrder' | 'failed' | 'registered' | 'refused'> {

@@ -109,7 +109,7 @@ function authenticators(
       if (reason === 'expired' || reason === 'name') links.logUntrustedClient(message);
     }),
     new X509Authenticator(new DynamicClientCaPool(() => trust.clients), clock, uidFromCertificates),
-    new BearerTokenAuthenticator(tokens, []),
+    new BearerTokenAuthenticator(tokens),
   ]);
   const known = new AuthenticatedGroupAdder(union);
   return options.anonymousAuth ? new WithFallback(known, new AnonymousAuthenticator()) : known;
@@ -155,17 +155,14 @@ export async function startAggregated(
   const trust = await loadTrust(clients.authn);
   const context = serverContext(options, root, clock, logger);
   const metrics = new AggregationMetrics(context);
-  const { delegation, links } = metrics;
+  const { links } = metrics;
   const files = certificatesInFiles(options, clock);
   const authorities = (): string[] => [...(trust.proxy?.pems ?? []), ...(trust.clients?.pems ?? [])];
   // Kubelet probes accept any certificate. kube-apiserver does not, and answers 503 itself until the store is open.
   const first = files?.pair ?? temporaryPair(options.serviceName, clock);
   const listener = await listen(context, { ...first, clientCAs: authorities() });
   const plane = await buildAggregatedPlane(context, {
-    delegation,
-    admissionMetrics: metrics.admission,
-    adoptionMetrics: metrics.adoptions,
-    links,
+    metrics,
     clients,
     openCertificates: (backend) =>
       files === undefined ? openCertificates(options, backend, clock) : Promise.resolve(files),

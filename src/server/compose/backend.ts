@@ -15,9 +15,9 @@ import {
 } from '../options/storage-options.js';
 
 /** Returns a function that redacts the credentials of the store in a text. */
-export function storeRedactor(options: StorageOptions, environment = process.env): (text: string) => string {
+export function storeRedactor(options: StorageOptions): (text: string) => string {
   if (options.storageBackend !== 'mongodb') return (text) => text;
-  const uri = mongodbUri(options, environment);
+  const uri = mongodbUri(options, process.env);
   return (text) => redact(text, uri);
 }
 
@@ -38,7 +38,6 @@ export async function makeLogs(
   options: StorageOptions & CacheDirOptions & Pick<Options, 'tracingConfigFile'>,
   clock: Clock,
   observer: MongoObserver,
-  environment = process.env,
 ): Promise<LogSet> {
   const common = { clock, historyMillis: options.historyWindow };
   if (options.storageBackend !== 'mongodb') {
@@ -46,7 +45,7 @@ export async function makeLogs(
     const main = new EmbeddedBackend({ directory: embeddedDirectory(options), ...common });
     return { main, others: new Map(), overrides: new Map() };
   }
-  const uri = mongodbUri(options, environment);
+  const uri = mongodbUri(options, process.env);
   const { MongoBackend } = await import('../../storage/mongodb/backend.js');
   const overrides = logOverrides(options.mongodbLogOverrides);
   const traced = options.tracingConfigFile !== '';

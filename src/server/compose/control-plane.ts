@@ -18,12 +18,11 @@ import { installVirtual } from '../../registry/builtin/install.js';
 import type { Authorities } from './startup/hook-context.js';
 import { resolveByServices } from './access/conversion-webhooks.js';
 import { admissionWebhookClients } from './admission/webhook-clients.js';
-import { localSources } from './admission/local-sources.js';
+import { localSources, paramAccess } from './admission/local-sources.js';
 import { StandaloneHooks } from './startup/post-start-hooks.js';
-import { paramAccess } from './admission/param-access.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
-import { labelUsedSecrets, type ServiceAccountTokens, withTokenRequests } from './access/service-account-tokens.js';
+import { type ServiceAccountTokens, withTokenRequests } from './access/service-account-tokens.js';
 
 export interface ControlPlaneDependencies {
   /** Host and port at which clients reach the server. */
@@ -74,7 +73,7 @@ export async function buildControlPlane(
     webhooks,
   });
   const admission = admissionChain(plugins, new AdmissionMetrics(context.registry, () => clock.monotonic()));
-  labelUsedSecrets(accounts.uses, own().for({ group: '', resource: 'secrets' }), logger);
+  accounts.labelUsedSecrets(own().for({ group: '', resource: 'secrets' }));
   const standaloneHooks = new StandaloneHooks({
     ...foundation,
     options,

@@ -20,7 +20,7 @@ import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopba
 import { sleep } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { enabledControllers } from '../options/controller-names.js';
-import { knownTypes } from './admission/known-types.js';
+import { knownTypes } from './admission/local-sources.js';
 import type { HookOptions } from './startup/hook-context.js';
 
 const RETRY_MILLIS = 1_000;
@@ -82,8 +82,10 @@ export class Controllers {
     // The token controller has no account: only the server itself may hold the signing key.
     if (!options.useServiceAccountCredentials || account === undefined) return clients(MANAGER);
     const accounts = clients(MANAGER).for({ group: '', resource: 'serviceaccounts' });
-    const existing = await accounts.get(SYSTEM, account);
-    const made = existing ?? (await this.create(accounts, account));
+    const metadata = { name: account, namespace: SYSTEM };
+    const made =
+      (await accounts.get(SYSTEM, account)) ??
+      (await accounts.create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata }));
     const user: UserInfo = {
       name: `${SERVICE_ACCOUNT_PREFIX}${SYSTEM}:${account}`,
       uid: made.metadata.uid ?? '',
@@ -91,10 +93,6 @@ export class Controllers {
       extra: {},
     };
     return clients(MANAGER, user);
-  }
-
-  private async create(accounts: LoopbackClient, name: string): ReturnType<LoopbackClient['create']> {
-    return accounts.create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: SYSTEM } });
   }
 
   private starters(): Readonly<Record<string, Starter>> {

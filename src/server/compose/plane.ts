@@ -21,12 +21,12 @@ import type { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-ty
 import { metricsRegistry } from '../../util/metrics/metrics.js';
 import { effectiveVersion } from '../../util/effective-version.js';
 import { featureGates } from '../../util/feature-gates.js';
-import type { ApiServer } from '../http/api-server.js';
+import type { NonResourceRoutes } from '../http/non-resource-routes.js';
 import { isAggregated } from '../options/aggregation-options.js';
 import { makeLogs, storeRedactor } from './backend.js';
 import { openEncryption, type OpenEncryption } from './encryption.js';
 import { installBuiltins, loadMergeTypes } from '../../registry/builtin/install.js';
-import { registerProjectionMetrics, registerTrimMetric } from '../metrics/history-metrics.js';
+import { registerHistoryMetrics } from '../metrics/history-metrics.js';
 import { dropRemovedTypes } from '../metrics/removed-types.js';
 import { registerCacherMetrics, undecodableReporter } from '../metrics/cacher-metrics.js';
 import { installDocuments } from '../http/documents/documents.js';
@@ -53,7 +53,7 @@ export interface ControlPlane {
   /** Handles resource requests. */
   readonly resourceHandler: Handler;
   /** Registers discovery, OpenAPI, and similar documents. */
-  install(server: ApiServer): void;
+  install(routes: NonResourceRoutes): void;
   /** Health checks of the store and the cacher, in the order in which verbose health output lists them. */
   readonly checks: readonly PlaneCheck[];
   /** Hooks that authorization depends on; they finish before requests are served. */
@@ -91,8 +91,7 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
   const encryption = openEncryption(context);
   const troubles = new StoreErrorReporter({ registry: metrics, logger, clock, redact: storeRedactor(options) });
   const stores = await makeLogs(options, clock, troubles);
-  registerTrimMetric(stores, metrics);
-  registerProjectionMetrics(stores, metrics);
+  registerHistoryMetrics(stores, metrics);
   const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory };
   const logs = wrapLogs(encryption?.wrap(stores) ?? stores, (backend) => new MeasuredBackend(backend, tools));
   const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
@@ -167,9 +166,9 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     authorizer,
     writeStatus: statusWriter(environment, logger),
     resourceHandler: resourceHandler(registry, environment),
-    install: (server) => {
+    install: (routes) => {
       installDocuments(
-        server,
+        routes,
         registry,
         environment,
         serverAddress,

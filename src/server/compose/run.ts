@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import { loadProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
 import type { RequestAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { ChainConfig } from '../../endpoints/filters/chain-config.js';
@@ -9,20 +9,14 @@ import { messageOf } from '../../util/error-message.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
 import { metricLifecycles } from '../../util/metrics/metric-lifecycle.js';
-import { registerMemoryMetrics } from '../metrics/memory-metrics.js';
-import { registerWebhookCertificates } from '../metrics/webhook-certificate-metrics.js';
-import {
-  metricsOf,
-  metricsRegistry,
-  registerMetricCounts,
-  resetCounts,
-  exposedMetrics,
-} from '../../util/metrics/metrics.js';
+import { registerProcessMetrics } from '../metrics/process-metrics.js';
+import { metricsRegistry, resetCounts, exposedMetrics } from '../../util/metrics/metrics.js';
 import { acceptsOpenMetrics, openMetrics } from '../../util/metrics/open-metrics.js';
-import { compiledInstructions, loadPatterns } from '@annex/cel/re2';
+import { loadPatterns } from '@annex/cel/re2';
 import { turns } from '../../scheduling/turns.js';
 import { TimerWheel } from '../../util/timer-wheel.js';
 import { ApiServer } from '../http/api-server.js';
+import type { NonResourceRoutes } from '../http/non-resource-routes.js';
 import type { TlsMaterial } from '../http/tls-material.js';
 import { isAggregated } from '../options/aggregation-options.js';
 import { makeAudit } from './access/audit.js';
@@ -51,22 +45,21 @@ export function drainMillis(options: Options): number {
 }
 
 function installCommon(
-  server: ApiServer,
+  routes: NonResourceRoutes,
   { options, clock, registry, tracing }: ServerContext,
   version: string,
   slis: Registry,
 ): void {
-  const register = (path: string, handler: Handler): void => server.register(path, handler);
-  installZPages(register, { clock, gates: featureGates, options, paths: () => server.listedPaths() });
+  installZPages(routes, { clock, gates: featureGates, options });
   const info = JSON.stringify(versionInfo(version), undefined, 2);
-  registerDocument(server, '/version', 'application/json', (_context, _request, response) =>
+  registerDocument(routes, '/version', 'application/json', (_context, _request, response) =>
     send(response, 200, 'application/json', info),
   );
   const startedAt = Math.floor(clock.now() / 1000);
   const metrics = (registries: readonly Registry[]): Handler =>
     metricsHandler(registries, startedAt, tracing !== undefined);
-  server.register('/metrics', metrics([metricsRegistry, registry, slis]));
-  server.register('/metrics/slis', metrics([slis]));
+  routes.register('/metrics', metrics([metricsRegistry, registry, slis]));
+  routes.register('/metrics/slis', metrics([slis]));
 }
 
 /** Serves metrics. DELETE resets the counts. */
@@ -89,26 +82,8 @@ const metricsHandler =
     send(response, 200, `${all.contentType}; escaping=underscores`, await all.metrics());
   };
 
-function registerProcessMetrics({ registry, memory }: ServerContext): void {
-  registerMetricCounts(registry);
-  collectDefaultMetrics({ register: registry });
-  registerMemoryMetrics(registry, memory);
-  registerWebhookCertificates(registry);
-  const { gauge, gaugeFunc } = metricsOf(registry);
-  const help = 'Stage and state of each feature gate.';
-  gauge('kubernetes_feature_enabled', help, ['name', 'stage'], (metric) => {
-    for (const { name, stage, enabled } of featureGates.entries())
-      metric.withLabelValues(name, stage).value = enabled ? 1 : 0;
-  });
-  gaugeFunc(
-    'annex_compiled_pattern_instructions',
-    'Instructions in the cached compiled patterns of schemas and expressions.',
-    compiledInstructions,
-  );
-}
-
 function installHealth(
-  server: ApiServer,
+  routes: NonResourceRoutes,
   plane: ControlPlane,
   hooks: readonly PostStartHook[],
   shutdown: ShutdownCheck,
@@ -133,7 +108,7 @@ function installHealth(
     context.livezGrace,
   );
   health.add(shutdown, ['readyz']);
-  health.install(server);
+  health.install(routes);
 }
 
 function listenError(error: unknown, options: Options): StartError {
@@ -185,7 +160,7 @@ export interface RunOptions {
   readonly authenticator: RequestAuthenticator;
   readonly plane: ControlPlane;
   /** Registers the endpoints that the mode adds to those of the control plane. */
-  install?(server: ApiServer): void;
+  install?(routes: NonResourceRoutes): void;
 }
 
 export interface RunningServer {
@@ -208,10 +183,10 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
   const shutdown = new ShutdownCheck();
   /** The results of the health checks. */
   const slis = new Registry();
-  installCommon(server, context, annexVersion(root), slis);
-  plane.install(server);
-  given.install?.(server);
-  installHealth(server, plane, [...loading, ...hooks], shutdown, {
+  installCommon(server.routes, context, annexVersion(root), slis);
+  plane.install(server.routes);
+  given.install?.(server.routes);
+  installHealth(server.routes, plane, [...loading, ...hooks], shutdown, {
     clock,
     logger,
     registry: slis,

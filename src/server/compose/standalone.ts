@@ -105,7 +105,7 @@ function makeAuthenticator(
     methods.push(new RequestHeaderAuthenticator(files.proxyCa, () => headers, clock));
   }
   methods.push(new X509Authenticator(files.clientCa, clock, featureGates.enabled('AllowParsingUserUIDFromCertAuth')));
-  methods.push(new BearerTokenAuthenticator(tokens, []), new WebSocketProtocolAuthenticator(tokens, []));
+  methods.push(new BearerTokenAuthenticator(tokens), new WebSocketProtocolAuthenticator(tokens));
   const known = new AuthenticatedGroupAdder(new UnionRequestAuthenticator(methods));
   if (!anonymous.enabled) return known;
   return new WithFallback(known, new AnonymousAuthenticator(anonymous.conditions));
@@ -230,7 +230,7 @@ export async function startStandalone(
     listener,
     authenticator,
     plane,
-    install: () => accounts.install(server, serverAddress),
+    install: (routes) => accounts.install(routes, serverAddress),
   });
   return {
     port,

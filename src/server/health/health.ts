@@ -1,5 +1,6 @@
 import { messageOf } from '../../util/error-message.js';
-import type { Handler, HttpResponse } from '../../endpoints/http.js';
+import type { HttpResponse } from '../../endpoints/http.js';
+import type { NonResourceRoutes } from '../http/non-resource-routes.js';
 import { send, writeText } from '../../endpoints/filters/status.js';
 import { Exchange } from '../../endpoints/filters/exchange.js';
 import { quote } from '../../apimachinery/meta/meta.js';
@@ -18,11 +19,6 @@ export interface HealthCheck {
 }
 
 export type HealthEndpoint = 'healthz' | 'livez' | 'readyz';
-
-/** Registers handlers by path, as ApiServer does. */
-export interface PathRegistrar {
-  register(path: string, handler: Handler, shown?: { readonly listed: boolean }): void;
-}
 
 const queryOf = (context: unknown): Query => parseQuery(context instanceof Exchange ? context.rawQuery : '');
 
@@ -63,14 +59,14 @@ export class Health {
   }
 
   /** Registers the endpoints. Call it once, after all checks have been added. */
-  install(server: PathRegistrar): void {
+  install(routes: Pick<NonResourceRoutes, 'register'>): void {
     for (const endpoint of ['healthz', 'livez', 'readyz'] as const) {
       const checks = this.checks[endpoint];
-      server.register(`/${endpoint}`, (context, _request, response) =>
+      routes.register(`/${endpoint}`, (context, _request, response) =>
         this.answer(endpoint, checks, queryOf(context), response),
       );
       for (const check of checks) {
-        server.register(`/${endpoint}/${check.name}`, async (_context, _request, response) => {
+        routes.register(`/${endpoint}/${check.name}`, async (_context, _request, response) => {
           const failure = await failureOf(check);
           if (failure === undefined) send(response, 200, 'text/plain; charset=utf-8', 'ok');
           else writeText(response, 500, `internal server error: ${failure}`);

@@ -23,7 +23,8 @@ function bed(gates = new FeatureGates()) {
   const handlers = new Map<string, Handler>();
   const options = { ...defaultOptions(), mongodbUri: 'mongodb://u:secret@h/', requestTimeout: 90_000 };
   const paths = (): string[] => ['/api/v1', '/apis/', '/healthz', '/livez', '/livez/ping', '/openid/v1/jwks'];
-  installZPages((path, handler) => handlers.set(path, handler), { clock, gates, options, paths });
+  const register = (path: string, handler: Handler): void => void handlers.set(path, handler);
+  installZPages({ register, paths }, { clock, gates, options });
   const get = async (path: string, accept?: string): Promise<RecordedResponse> => {
     const request = new IncomingMessage(new Socket());
     if (accept !== undefined) request.headers.accept = accept;

@@ -10,6 +10,7 @@ import { effectiveVersion } from '../../util/effective-version.js';
 import type { FeatureGates } from '../../util/feature-gates.js';
 import { type Flag, flagText } from '../options/flags.js';
 import { FLAGS, type Options } from '../options/options.js';
+import type { NonResourceRoutes } from '../http/non-resource-routes.js';
 import { KUBERNETES_VERSION } from '../http/documents/version.js';
 
 const COMPONENT = 'apiserver';
@@ -80,11 +81,11 @@ export interface ZPagesConfig {
   readonly clock: Clock;
   readonly gates: FeatureGates;
   readonly options: Options;
-  /** The paths that the root index lists. */
-  readonly paths: () => Iterable<string>;
 }
 
-function statusz({ clock, paths }: ZPagesConfig): Page {
+type ZPagesRoutes = Pick<NonResourceRoutes, 'register' | 'paths'>;
+
+function statusz({ clock }: ZPagesConfig, routes: ZPagesRoutes): Page {
   const startedAt = clock.now();
   const binaryVersion = KUBERNETES_VERSION.slice(1);
   const emulationVersion = (): string => `1.${effectiveVersion.emulation}`;
@@ -102,7 +103,7 @@ function statusz({ clock, paths }: ZPagesConfig): Page {
       ['Go version', process.version],
       ['Binary version', binaryVersion],
       ['Emulation version', emulationVersion()],
-      ['Paths', folders(paths()).join(' ')],
+      ['Paths', folders(routes.paths()).join(' ')],
     ],
     members: () => ({
       startTime: new Date(startedAt).toISOString().replace(/\.\d+Z$/, 'Z'),
@@ -110,7 +111,7 @@ function statusz({ clock, paths }: ZPagesConfig): Page {
       goVersion: process.version,
       binaryVersion,
       emulationVersion: emulationVersion(),
-      paths: folders(paths()),
+      paths: folders(routes.paths()),
     }),
   };
 }
@@ -129,9 +130,9 @@ function flagz({ options }: ZPagesConfig): Page {
 }
 
 /** Registers `/statusz`, the state of the process, and `/flagz`, the flags it runs with. */
-export function installZPages(register: (path: string, handler: Handler) => void, config: ZPagesConfig): void {
+export function installZPages(routes: ZPagesRoutes, config: ZPagesConfig): void {
   const { gates } = config;
   const cbor = gates.enabled('CBORServingAndStorage');
-  if (gates.enabled('ComponentFlagz')) register('/flagz', pageHandler(flagz(config), cbor));
-  if (gates.enabled('ComponentStatusz')) register('/statusz', pageHandler(statusz(config), cbor));
+  if (gates.enabled('ComponentFlagz')) routes.register('/flagz', pageHandler(flagz(config), cbor));
+  if (gates.enabled('ComponentStatusz')) routes.register('/statusz', pageHandler(statusz(config, routes), cbor));
 }

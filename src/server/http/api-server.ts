@@ -54,7 +54,8 @@ export interface ApiServerConfig {
 
 /** One TLS port with the handler chain behind it. It listens before there is anything to serve; handlers are registered before `serve`. */
 export class ApiServer {
-  private readonly routes = new NonResourceRoutes();
+  /** The handlers of all paths other than those of resources. */
+  readonly routes = new NonResourceRoutes();
   private step: Step;
   private readonly http: Server;
   private readonly http2: SessionConfig;
@@ -83,26 +84,6 @@ export class ApiServer {
       if (!exchange.info.isResourceRequest) return this.routes.handle(exchange);
       return resources(exchange, exchange.request, exchange.response);
     }, chain);
-  }
-
-  /** Registers the handler of exactly this path, for every method, and lists the path at `/`. */
-  register(path: string, handler: Handler, shown?: { readonly listed: boolean }): void {
-    this.routes.register(path, handler, shown);
-  }
-
-  /** Registers the handler of every path that begins with `prefix`, which ends with a slash. */
-  registerPrefix(prefix: string, handler: Handler): void {
-    this.routes.registerPrefix(prefix, handler);
-  }
-
-  /** Adds paths to the index at `/`. */
-  addPaths(provider: () => Iterable<string>): void {
-    this.routes.addPaths(provider);
-  }
-
-  /** Returns the paths of the index, sorted. */
-  listedPaths(): string[] {
-    return this.routes.paths();
   }
 
   listen(port: number, host: string): Promise<AddressInfo> {
@@ -368,7 +349,7 @@ export class ApiServer {
 
   private readonly index: Handler = (_context, _request, response) => {
     response.setHeader('Content-Type', 'application/json');
-    const body = JSON.stringify({ paths: this.listedPaths() }, undefined, 2);
+    const body = JSON.stringify({ paths: this.routes.paths() }, undefined, 2);
     response.end(body);
   };
 

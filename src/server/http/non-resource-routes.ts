@@ -63,7 +63,7 @@ export class NonResourceRoutes {
   private readonly listed = new Set<string>();
   private readonly providers: (() => Iterable<string>)[] = [];
 
-  /** Registers the handler of exactly this path. The index shows the path if `listed` is true. */
+  /** Registers the handler of exactly this path, for every method. The index shows the path if `listed` is true. */
   register(path: string, handler: Handler, { listed }: { readonly listed: boolean } = { listed: true }): void {
     if (this.exact.has(path)) throw new Error(`the path ${path} is already registered`);
     this.exact.add(path);

@@ -3,12 +3,18 @@ import { backendsOf, type LogSet } from '../../storage/routed-backend.js';
 import { metricsOf } from '../../util/metrics/metrics.js';
 
 /**
- * Registers metrics of how far the collections in MongoDB are behind the log. Several logs report their longest delay and the sum
- * of their objects.
+ * Registers metrics of when the history of the store was last trimmed to its window, and of how far the collections in MongoDB are
+ * behind the log. Several logs report the earliest time, their longest delay, and the sum of their objects.
  */
-export function registerProjectionMetrics(logs: LogSet, registry: Registry): void {
+export function registerHistoryMetrics(logs: LogSet, registry: Registry): void {
+  const times = () => backendsOf(logs).flatMap((backend) => backend.trimmedAt?.() ?? []);
   const lags = () => backendsOf(logs).flatMap((backend) => backend.projectionLag?.() ?? []);
   const { gaugeFunc } = metricsOf(registry);
+  gaugeFunc(
+    'annex_store_history_trim_timestamp_seconds',
+    "Time when the store's history was last trimmed to its window.",
+    () => ifAny(times(), (all) => Math.min(...all) / 1000),
+  );
   gaugeFunc(
     'annex_store_projection_lag_seconds',
     'Time for which the oldest committed write has waited to be projected into the collections of MongoDB.',
@@ -18,16 +24,6 @@ export function registerProjectionMetrics(logs: LogSet, registry: Registry): voi
     'annex_store_projection_waiting_objects',
     'Objects whose last write is committed but not projected yet.',
     () => ifAny(lags(), (all) => all.reduce((sum, { objects }) => sum + objects, 0)),
-  );
-}
-
-/** Registers a metric of when the history of the store was last trimmed to its window. Several logs report the earliest time. */
-export function registerTrimMetric(logs: LogSet, registry: Registry): void {
-  const times = () => backendsOf(logs).flatMap((backend) => backend.trimmedAt?.() ?? []);
-  metricsOf(registry).gaugeFunc(
-    'annex_store_history_trim_timestamp_seconds',
-    "Time when the store's history was last trimmed to its window.",
-    () => ifAny(times(), (all) => Math.min(...all) / 1000),
   );
 }
 

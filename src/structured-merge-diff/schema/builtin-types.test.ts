@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { BuiltinTypes } from './builtin-types.js';
-import { extractItems, removeItems } from '../remove.js';
+import { removeItems } from '../remove.js';
 import { FieldSet } from '../fieldpath/field-set.js';
 import { PathElement } from '../fieldpath/path-element.js';
 import { toFieldSet } from '../to-field-set.js';
@@ -74,7 +74,7 @@ test('accepts an integer or a string', () => {
   expect(() => validateValue(service, { spec: { ports: [{ port: 'x' }] } }, 'unique')).toThrow(TypeMismatchError);
 });
 
-test('extractItems() and removeItems() split a value', () => {
+test('removeItems() removes fields and items', () => {
   const value = {
     metadata: { labels: { a: '1', b: '2' } },
     spec: { ports: [{ port: 1, name: 'x' }, { port: 2 }], selector: { s: 't' } },
@@ -83,10 +83,6 @@ test('extractItems() and removeItems() split a value', () => {
     ['metadata', 'labels', 'a'].map((name) => PathElement.field(name)),
     [PathElement.field('spec'), PathElement.field('ports'), PathElement.keys(['port', 'protocol'], [1, 'TCP'])],
   ]);
-  expect(extractItems(service, value, items)).toEqual({
-    metadata: { labels: { a: '1' } },
-    spec: { ports: [{ port: 1, name: 'x' }] },
-  });
   expect(removeItems(service, value, items)).toEqual({
     metadata: { labels: { b: '2' } },
     spec: { ports: [{ port: 2 }], selector: { s: 't' } },

@@ -1,7 +1,7 @@
+import { quoteList } from '../../../apimachinery/meta/meta.js';
 import { hash, randomBytes } from 'node:crypto';
 import { LruCache } from '../../../util/caches/lru-cache.js';
 import { compactVerify } from 'jose';
-import { formatMessageList } from '../messages.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { Clock } from '../../../util/clock.js';
 import { metricsOf } from '../../../util/metrics/metrics.js';
@@ -134,7 +134,7 @@ export class ServiceAccountTokenAuthenticator implements TokenAuthenticator {
     const common = held.filter((audience) => wanted.includes(audience));
     if (common.length === 0 && own.length > 0) {
       throw new AuthenticationError(
-        `token audiences ${formatMessageList(held)} is invalid for the target audiences ${formatMessageList(wanted)}`,
+        `token audiences ${quoteList(held)} is invalid for the target audiences ${quoteList(wanted)}`,
       );
     }
     const forServer = wanted === own;

@@ -3,8 +3,7 @@ import { formatGroupVersion, type KubeObject, parseGroupVersion } from '../../..
 import type { RequestContext } from '../../../request/context.js';
 import type { HttpRequest } from '../../http.js';
 import { type Encoding, negotiateInput } from '../../negotiation/media.js';
-import type { HandlerEnvironment, RequestScope } from '../../router/scope.js';
-import { warnOfStrictErrors } from '../request/strict-errors.js';
+import type { HandlerEnvironment } from '../../router/scope.js';
 import type { FieldValidation } from '../request/write-options.js';
 import type { Codec, Decodable } from './codec.js';
 
@@ -16,13 +15,8 @@ export interface Received {
   readonly codec: Codec;
 }
 
-/** Decodes the body as an object of the served version. Unknown and duplicate fields are rejected, warned about or dropped. */
-export function decodeBody(scope: RequestScope, body: Buffer, validation: FieldValidation): KubeObject {
-  return decodeAs(scope.served, scope, body, validation);
-}
-
-/** Like decodeBody, for an object of another kind than the resource's. */
-export function decodeAs(
+/** Decodes the body as an object of the target's kind. Unknown and duplicate fields are rejected, warned about or dropped. */
+export function decodeBody(
   target: Decodable,
   { environment, context, request, codec }: Received,
   bytes: Buffer,
@@ -45,6 +39,17 @@ export function decodeAs(
   }
   context.audit?.requestObject(() => object);
   return object;
+}
+
+const YAML_ERRORS = /^(?:error converting YAML to JSON: )?yaml: unmarshal errors:\n/;
+
+/** Warns about unknown and duplicate fields. YAML reports all its duplicates in one text, one per line. */
+export function warnOfStrictErrors(context: RequestContext, errors: readonly string[]): void {
+  for (const text of errors) {
+    const lines = text.replace(YAML_ERRORS, '');
+    if (lines === text) context.warn(text);
+    else for (const line of lines.split('\n')) context.warn(line.trim());
+  }
 }
 
 /** Returns the format of the body. Throws a 415 if it is not supported. */

@@ -7,7 +7,7 @@ import { compareUtf8, goJson, type KubeObject } from '../../../apimachinery/meta
 import type { Literals } from '../../../apimachinery/patch/literals.js';
 import { DecodeError, type DecodedObject } from '../../../registry/rest/served.js';
 import type { RequestScope } from '../../router/scope.js';
-import { warnOfStrictErrors } from '../request/strict-errors.js';
+import { warnOfStrictErrors } from './decode-body.js';
 import type { FieldValidation } from '../request/write-options.js';
 
 /** The outcome of applying a patch to an object. */

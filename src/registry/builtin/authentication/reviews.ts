@@ -8,8 +8,13 @@ import {
   type TokenAuthenticator,
 } from '../../../authentication/authenticator/interfaces.js';
 import { bearerTokenOf } from '../../../authentication/request/bearer-token.js';
-import { ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, type UserInfo } from '../../../authentication/user/user.js';
-import { userInfoJson } from '../../../authentication/user/user-info.js';
+import {
+  ALL_AUTHENTICATED,
+  ALL_UNAUTHENTICATED,
+  ANONYMOUS,
+  type UserInfo,
+  userInfoJson,
+} from '../../../authentication/user/user.js';
 import type { Clock } from '../../../util/clock.js';
 import { type CreateOnlyType, reviewNames } from '../../rest/create-only.js';
 

@@ -1,4 +1,4 @@
-import { quoteList } from '../../../authorization/authorizer/results.js';
+import { quoteList } from '../../../apimachinery/meta/meta.js';
 import type { PolicyRule } from '../../../authorization/rbac/types.js';
 
 const NONE: readonly string[] = [];

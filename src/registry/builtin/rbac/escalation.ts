@@ -1,9 +1,9 @@
 import { ApiError, newForbidden, newNotFound } from '../../../apimachinery/meta/errors.js';
 import { deepEqual, objectAt } from '../../../apimachinery/json/json.js';
-import { compareUtf8, quote, type KubeObject } from '../../../apimachinery/meta/meta.js';
+import { compareUtf8, quote, type KubeObject, quoteList } from '../../../apimachinery/meta/meta.js';
 import { isPrivileged, type UserInfo } from '../../../authentication/user/user.js';
 import type { Authorizer, AuthorizerAttributes } from '../../../authorization/authorizer/interfaces.js';
-import { aggregateTexts, quoteList } from '../../../authorization/authorizer/results.js';
+import { aggregateTexts } from '../../../authorization/authorizer/results.js';
 import {
   RBAC_GROUP,
   readRoleRef,

@@ -3,8 +3,7 @@ import type { AdmissionAttributes, AdmissionChain } from '../../../admission/int
 import { ApiError, newForbidden } from '../../../apimachinery/meta/errors.js';
 import { deepCopy, type JsonObject } from '../../../apimachinery/json/json.js';
 import { type GroupResource, type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
-import { LOOPBACK_USER } from '../../../authentication/user/loopback-user.js';
-import type { UserInfo } from '../../../authentication/user/user.js';
+import { type UserInfo, LOOPBACK_USER } from '../../../authentication/user/user.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
 import type { RequestContext } from '../../../request/context.js';
 import { EVERYTHING } from '../../../apimachinery/selectors/selection-predicate.js';

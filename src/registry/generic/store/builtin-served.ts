@@ -14,7 +14,7 @@ import { type BuiltinSchema, requireSchema } from '../../../apimachinery/scheme/
 import { checkConvertible, conversionError } from '../../../apimachinery/scheme/convert.js';
 import { convertNumbers } from '../../../apimachinery/scheme/go-numbers.js';
 import { FieldManager } from '../../../managedfields/field-manager.js';
-import { emptyObjectOf } from '../../../managedfields/empty-objects.js';
+import { emptyObjectOf } from '../../../apimachinery/scheme/empty-objects.js';
 import type { CachedObject, Representation } from '../../../storage/cacher/interfaces.js';
 import type { BuiltinTypes } from '../../../structured-merge-diff/schema/builtin-types.js';
 import type { Clock } from '../../../util/clock.js';

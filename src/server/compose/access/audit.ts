@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { Auditor, type AuditMetrics } from '../../../endpoints/audit/auditor.js';
-import { LogFile, OutputSink } from '../../../endpoints/audit/log-file.js';
+import { LogFile } from '../../../endpoints/audit/log-file.js';
 import { AuditPolicy } from '../../../endpoints/audit/policy.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
@@ -81,7 +81,8 @@ export function makeAudit(options: Values, { clock, logger, registry }: Context)
   }
   const metrics = auditMetrics(registry);
   if (path === '-') {
-    return { hook: new Auditor(policy, new OutputSink(process.stdout), metrics, clock), close: () => undefined };
+    const output = { write: (line: string): void => void process.stdout.write(`${line}\n`) };
+    return { hook: new Auditor(policy, output, metrics, clock), close: () => undefined };
   }
   const file = openLog(options, clock, (error) => {
     metrics.failed();

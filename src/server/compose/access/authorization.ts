@@ -5,12 +5,11 @@ import { parseLabelSelector } from '../../../apimachinery/selectors/label-parser
 import { SelectorError } from '../../../apimachinery/selectors/labels.js';
 import type { AuthorizerAttributes } from '../../../authorization/authorizer/interfaces.js';
 import { fieldRequirements, labelRequirements } from '../../../authorization/authorizer/selectors.js';
-import { type BuiltAuthorizer, buildAuthorizer, type WebhookTarget } from '../../../authorization/build-authorizer.js';
+import { type BuiltAuthorizer, buildAuthorizer } from '../../../authorization/build-authorizer.js';
 import { authorizationMetrics } from '../../../authorization/metrics.js';
 import { NodeGraph } from '../../../authorization/node/node-graph.js';
 import { RbacIndex } from '../../../authorization/rbac/rbac-index.js';
-import { celMatchConditions } from '../../../authorization/webhook/cel-conditions.js';
-import type { HttpsTransport } from '../../../client/webhook/transport.js';
+import { compileCelCondition } from '../../../authorization/webhook/cel-conditions.js';
 import type { RequestInfo } from '../../../request/request-info.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
@@ -40,11 +39,6 @@ function statFile(path: string): { readonly regular: boolean } | { readonly miss
   }
 }
 
-async function connect(target: WebhookTarget, timeoutMillis: number, clock: Clock): Promise<HttpsTransport> {
-  if ('inCluster' in target) throw new Error('InClusterConfig requires a server that extends a cluster');
-  return connectWebhook(target.kubeConfigFile, clock, 'https', timeoutMillis);
-}
-
 /** Returns the authorizer that the flags configure. Throws StartError if the server must not start with them. */
 export async function makeAuthorization(
   options: Options,
@@ -59,15 +53,14 @@ export async function makeAuthorization(
       {
         rbac,
         nodes,
-        compiler: celMatchConditions,
+        compileCondition: compileCelCondition,
         metrics: authorizationMetrics(serverId(), registry),
         clock,
         random: Math.random,
         readFile: readText,
         statFile,
         watchFile: (path, changed, until) => watchFile(path, changed, clock, until),
-        connect: (target, timeoutMillis) => connect(target, timeoutMillis, clock),
-        hostsReviews: true,
+        connect: (path, timeoutMillis) => connectWebhook(path, clock, 'https', timeoutMillis),
         failed: (text) => logger.error(text),
       },
       signal,

@@ -37,7 +37,7 @@ import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { keyPem } from '../../../pki/certificates.js';
 import type { Logger } from '../../../util/logger.js';
-import type { ApiServer } from '../../http/api-server.js';
+import type { NonResourceRoutes } from '../../http/non-resource-routes.js';
 import { readFile, StartError, writePrivateFile } from '../../certificates/data-directory.js';
 import { registerDocument } from '../../http/routed-document.js';
 import type { Options } from '../../options/options.js';
@@ -67,24 +67,11 @@ class StoredTokenObjects implements ServiceAccountObjects {
   }
 }
 
-/** Notifies listeners of Secrets whose tokens are used. */
-class TokenUses {
-  private readonly listeners = new Set<LabelSecret>();
-
-  readonly note: LabelSecret = (secret, label, value) => {
-    for (const listener of this.listeners) listener(secret, label, value);
-  };
-
-  onUse(listener: LabelSecret): void {
-    this.listeners.add(listener);
-  }
-}
-
 type LabelSecret = (secret: KubeObject, label: string, value: string) => void;
 
-/** Labels Secrets whose tokens are used. A conflict is harmless: the next use of the token retries. */
-export function labelUsedSecrets(uses: TokenUses, secrets: LoopbackClient, logger: Logger): void {
-  uses.onUse((secret, label, value) => {
+/** Returns a function that labels Secrets whose tokens are used. A conflict is harmless: the next use of the token retries. */
+function secretLabeler(secrets: LoopbackClient, logger: Logger): LabelSecret {
+  return (secret, label, value) => {
     const { metadata } = secret;
     const labelled = { ...secret, metadata: { ...metadata, labels: { ...metadata.labels, [label]: value } } };
     secrets.update(labelled).catch((error: unknown) => {
@@ -94,7 +81,7 @@ export function labelUsedSecrets(uses: TokenUses, secrets: LoopbackClient, logge
         error: messageOf(error),
       });
     });
-  });
+  };
 }
 
 /** The components of the server that deal with service account tokens. */
@@ -102,10 +89,11 @@ export interface ServiceAccountTokens {
   readonly authenticator: ServiceAccountTokenAuthenticator;
   readonly signer: ServiceAccountTokenSigner;
   readonly objects: ServiceAccountObjects;
-  readonly uses: TokenUses;
   readonly apiAudiences: readonly string[];
+  /** Starts to label the Secrets whose tokens are used. */
+  labelUsedSecrets(secrets: LoopbackClient): void;
   /** Registers the documents that other components need to verify the tokens. */
-  install(server: ApiServer, serverAddress: () => string): void;
+  install(routes: NonResourceRoutes, serverAddress: () => string): void;
 }
 
 /** Throws StartError if a key file cannot be used. */
@@ -119,10 +107,9 @@ export function makeServiceAccountTokens(
   const issuer = issuers[0] ?? '';
   const apiAudiences = options.apiAudiences.length > 0 ? options.apiAudiences : issuers;
   const objects = new StoredTokenObjects(apis);
-  const uses = new TokenUses();
+  let labelSecret: LabelSecret = () => undefined;
   return {
     objects,
-    uses,
     apiAudiences,
     signer: new JwtSigner(signingKey, issuer),
     authenticator: new ServiceAccountTokenAuthenticator({
@@ -132,17 +119,20 @@ export function makeServiceAccountTokens(
       objects,
       lookup: options.serviceAccountLookup,
       clock,
-      markUsed: uses.note,
+      markUsed: (...use) => labelSecret(...use),
     }),
-    install: (server, serverAddress) => {
+    labelUsedSecrets: (secrets) => {
+      labelSecret = secretLabeler(secrets, logger);
+    },
+    install: (routes, serverAddress) => {
       const documents = (warn: (text: string) => void): IssuerMetadata | undefined =>
         issuerMetadata(issuer, options.serviceAccountJwksUri, serverAddress(), keys, warn);
       const made = documents((text) => logger.warn(text));
       if (made === undefined) return;
       // If the operating system chooses the port, the address is known only once the server is listening.
       const configuration = (): string => documents(() => undefined)?.configuration ?? made.configuration;
-      registerPublic(server, OPENID_CONFIGURATION_PATH, 'application/json', configuration);
-      registerPublic(server, JWKS_PATH, 'application/jwk-set+json', () => made.keySet);
+      registerPublic(routes, OPENID_CONFIGURATION_PATH, 'application/json', configuration);
+      registerPublic(routes, JWKS_PATH, 'application/jwk-set+json', () => made.keySet);
     },
   };
 }
@@ -167,8 +157,8 @@ export function withTokenRequests(
   );
 }
 
-function registerPublic(server: ApiServer, path: string, contentType: string, body: () => string): void {
-  registerDocument(server, path, contentType, (_context, _request, response) => {
+function registerPublic(routes: NonResourceRoutes, path: string, contentType: string, body: () => string): void {
+  registerDocument(routes, path, contentType, (_context, _request, response) => {
     response.setHeader('Cache-Control', `public, max-age=${METADATA_MAX_AGE}`);
     send(response, 200, contentType, body());
   });

@@ -4,7 +4,7 @@ import { FakeCluster, settle } from '../../../../test/fakes/aggregation/cluster.
 import { FakeClock } from '../../../../test/fakes/util/clock.js';
 import type { Logger } from '../../../util/logger.js';
 import { ClusterAdmission } from './cluster-admission.js';
-import { ClusterAdmissionMetrics } from '../../metrics/cluster-admission-metrics.js';
+import { ClusterAdmissionMetrics } from '../../metrics/aggregation-metrics.js';
 import { ClusterLinks } from '../../health/cluster-links.js';
 
 const V1 = '/apis/admissionregistration.k8s.io/v1';

@@ -6,7 +6,7 @@ import type { ClusterClient } from '../../../client/cluster-client.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { Logger } from '../../../util/logger.js';
-import type { ClusterAdmissionMetrics } from '../../metrics/cluster-admission-metrics.js';
+import type { ClusterAdmissionMetrics } from '../../metrics/aggregation-metrics.js';
 import type { ClusterLinks } from '../../health/cluster-links.js';
 import type { PlaneCheck } from '../../health/store-checks.js';
 

@@ -1,5 +1,6 @@
 import { admissionChain } from '../../../admission/chain.js';
-import type { GroupResource, KubeObject } from '../../../apimachinery/meta/meta.js';
+import { ApiError } from '../../../apimachinery/meta/errors.js';
+import { type GroupResource, hasDeletionTimestamp, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import { definitionEvents } from '../../../controllers/definitions/definition-events.js';
 import { ObjectEvents } from '../../../controllers/object-events.js';
 import { DefinitionController } from '../../../controllers/definitions/definitions.js';
@@ -8,8 +9,7 @@ import {
   type ServingOptions,
 } from '../../../controllers/definitions/custom-resource-handler.js';
 import { LocalClients } from '../../../registry/generic/loopback/local-client.js';
-import type { LoopbackClients } from '../../../registry/rest/loopback-client.js';
-import { deleteEach } from '../delete-each.js';
+import type { LoopbackClient, LoopbackClients } from '../../../registry/rest/loopback-client.js';
 
 export interface DefinitionsOptions extends ServingOptions {
   /** The type whose objects are definitions. */
@@ -32,7 +32,7 @@ export async function startDefinitions(options: DefinitionsOptions): Promise<voi
     serving: new CustomResourceHandler(options),
     clock,
     ...(options.leavesObjects !== undefined && { leavesObjects: options.leavesObjects }),
-    deleteObjects: (store) => deleteEach(deleters.for(store.groupResource), ''),
+    deleteObjects: (store) => deleteAll(deleters.for(store.groupResource)),
     onError: options.onError,
   });
   controller.start(signal);
@@ -47,4 +47,20 @@ export async function startDefinitions(options: DefinitionsOptions): Promise<voi
   events.start(signal);
   await controller.synced;
   options.registry.complete();
+}
+
+/** Deletes all objects of a type, up to 32 at a time. Objects that are already being deleted are skipped. */
+async function deleteAll(client: LoopbackClient): Promise<void> {
+  const objects = (await client.list('')).filter((object) => !hasDeletionTimestamp(object));
+  let next = 0;
+  const work = async (): Promise<void> => {
+    for (let object = objects[next++]; object !== undefined; object = objects[next++]) {
+      await client.delete(object.metadata.namespace ?? '', object.metadata.name ?? '').catch(ignoreNotFound);
+    }
+  };
+  await Promise.all(Array.from({ length: 32 }, work));
+}
+
+function ignoreNotFound(error: unknown): void {
+  if (!(error instanceof ApiError && error.code === 404)) throw error;
 }

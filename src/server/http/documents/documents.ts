@@ -7,11 +7,11 @@ import type { Handler } from '../../../endpoints/http.js';
 import type { HandlerEnvironment } from '../../../endpoints/router/scope.js';
 import type { ApiRegistry } from '../../../registry/generic/store/api-registry.js';
 import { openApiSource, publishedComponents } from '../../../endpoints/openapi/served-source.js';
-import type { ApiServer } from '../api-server.js';
+import type { NonResourceRoutes } from '../non-resource-routes.js';
 
 /** Registers discovery and OpenAPI, which follow the served types. */
 export function installDocuments(
-  server: ApiServer,
+  routes: NonResourceRoutes,
   registry: ApiRegistry,
   environment: HandlerEnvironment,
   serverAddress: () => string,
@@ -47,14 +47,14 @@ export function installDocuments(
     if (!registry.isComplete) throw newPathsNotInstalled();
     return openApi.handle(context, request, response);
   };
-  server.register('/openapi/v2', describe);
-  server.register('/openapi/v3', describe);
-  server.registerPrefix('/openapi/v3/', describe);
+  routes.register('/openapi/v2', describe);
+  routes.register('/openapi/v3', describe);
+  routes.registerPrefix('/openapi/v3/', describe);
   for (const path of ['/api', '/apis']) {
-    server.register(path, discovery.handle);
-    server.registerPrefix(`${path}/`, discovery.handle);
+    routes.register(path, discovery.handle);
+    routes.registerPrefix(`${path}/`, discovery.handle);
   }
-  server.addPaths(() => discoveryPaths(registry));
+  routes.addPaths(() => discoveryPaths(registry));
 }
 
 const builtInGroups = (source: OpenApiSource): string[] => [

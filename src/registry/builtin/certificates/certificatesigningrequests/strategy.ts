@@ -1,4 +1,4 @@
-import { userInfoJson } from '../../../../authentication/user/user-info.js';
+import { userInfoJson } from '../../../../authentication/user/user.js';
 import { isObject, type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { RequestContext } from '../../../../request/context.js';

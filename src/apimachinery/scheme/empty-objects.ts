@@ -1,5 +1,5 @@
-import type { JsonObject } from '../apimachinery/json/json.js';
-import { type GroupKind, formatGroupKind } from '../apimachinery/meta/meta.js';
+import type { JsonObject } from '../json/json.js';
+import { type GroupKind, formatGroupKind } from '../meta/meta.js';
 
 const lists = (...names: string[]): JsonObject => Object.fromEntries(names.map((name) => [name, null]));
 const texts = (...names: string[]): JsonObject => Object.fromEntries(names.map((name) => [name, '']));
@@ -8,13 +8,14 @@ const roleRef: JsonObject = texts('apiGroup', 'kind', 'name');
 const resourceNames: JsonObject = texts('plural', 'kind');
 
 const definition: JsonObject = {
-  spec: { ...texts('group', 'scope'), ...lists('versions'), names: resourceNames },
-  status: { ...lists('conditions', 'storedVersions'), acceptedNames: resourceNames },
+  spec: { ...texts('group'), names: resourceNames, ...texts('scope'), ...lists('versions') },
+  status: { ...lists('conditions'), acceptedNames: resourceNames, ...lists('storedVersions') },
 };
 
 /**
- * The members that objects of Kubernetes' built-in kinds always have, even before anything is set. The manager that
- * creates an object owns the fields inside these members, but not the members themselves.
+ * The members that objects of Kubernetes' built-in kinds always have, even before anything is set, because their Go fields lack
+ * omitempty. In the order in which they are printed. The manager that creates an object owns the fields inside these members, but
+ * not the members themselves.
  */
 const EMPTY: Readonly<Record<string, JsonObject>> = {
   Namespace: { spec: {}, status: {} },
@@ -48,9 +49,10 @@ const EMPTY: Readonly<Record<string, JsonObject>> = {
     ...texts('reportingComponent', 'reportingInstance'),
   },
   'Event.events.k8s.io': {
-    ...lists('eventTime', 'deprecatedFirstTimestamp', 'deprecatedLastTimestamp'),
+    ...lists('eventTime'),
     regarding: {},
     deprecatedSource: {},
+    ...lists('deprecatedFirstTimestamp', 'deprecatedLastTimestamp'),
   },
   'Lease.coordination.k8s.io': { spec: {} },
   'CertificateSigningRequest.certificates.k8s.io': {
@@ -71,7 +73,7 @@ const EMPTY: Readonly<Record<string, JsonObject>> = {
   'Scale.autoscaling': { spec: {}, status: { replicas: 0 } },
 };
 
-/** Returns FieldManagerOptions.emptyObject of a built-in kind. It must never be modified. */
+/** Returns the members of an empty object of a built-in kind, which must never be modified. */
 export function emptyObjectOf(kind: GroupKind): JsonObject {
   return EMPTY[formatGroupKind(kind)] ?? {};
 }
