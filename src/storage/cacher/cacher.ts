@@ -5,11 +5,10 @@ import type { Backend, Health, LogEvent, Revision } from '../interfaces.js';
 import { WorkingSet, type WarmthStats } from './tree/working-set.js';
 import { Budget, type BudgetStats } from './budget.js';
 import { History } from './watch/history.js';
-import { LoadWaits } from './load/waits.js';
 import type { CachedType, Cacher, ResourceCache, TypeStats } from './interfaces.js';
 import type { Shared } from './shared.js';
 import { WatchCache } from './watch-cache.js';
-import { NewestRevision, RevisionWaits } from './waits.js';
+import { LoadWaits, NewestRevision, RevisionWaits } from './waits.js';
 
 export interface CacherOptions {
   readonly backend: Backend;

@@ -3,9 +3,8 @@ import type { Undecodable } from '../errors.js';
 import type { Backend } from '../interfaces.js';
 import type { Budget } from './budget.js';
 import type { History } from './watch/history.js';
-import type { LoadWaits } from './load/waits.js';
 import type { WorkingSet } from './tree/working-set.js';
-import type { NewestRevision, RevisionWaits } from './waits.js';
+import type { LoadWaits, NewestRevision, RevisionWaits } from './waits.js';
 
 /** Shared by the caches of all types. */
 export interface Shared {
