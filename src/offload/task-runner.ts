@@ -37,6 +37,7 @@ import {
   type DescribeTask,
   type FromWorker,
   deserializeError,
+  ownedBuffers,
   type SentAdmission,
   type ShowTask,
   serializeError,
@@ -44,7 +45,6 @@ import {
   type ToWorker,
 } from './messages.js';
 import { RemoteTypes, type TypeBackend } from './remote-types.js';
-import { ownedBuffers } from './transfer.js';
 
 /** Collects the response that a handler writes. */
 class CollectedResponse extends ServerResponse {
