@@ -5,8 +5,8 @@ export interface EventFeedOptions {
   /** The newest revision when the feed starts. */
   readonly revision: Revision;
   /** Limits on the events kept for readers that lag slightly; readers further behind read the log. */
-  readonly maxEvents: number;
-  readonly maxBytes: number;
+  readonly maxEvents?: number;
+  readonly maxBytes?: number;
   /**
    * Reads some of the events right after a revision from the log: at least one if any exists. Throws StorageError 'compacted' if they are
    * no longer kept.
@@ -42,11 +42,9 @@ export class EventFeed {
     this.newest = last.revision;
     this.events += batch.length;
     this.bytes += byteCount(batch);
+    const { maxEvents = 512, maxBytes = 4 << 20 } = this.options;
     let drop = 0;
-    while (
-      drop < this.batches.length - 1 &&
-      (this.events > this.options.maxEvents || this.bytes > this.options.maxBytes)
-    ) {
+    while (drop < this.batches.length - 1 && (this.events > maxEvents || this.bytes > maxBytes)) {
       const oldest = this.batches[drop++] ?? [];
       this.events -= oldest.length;
       this.bytes -= byteCount(oldest);

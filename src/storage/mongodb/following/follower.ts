@@ -183,8 +183,6 @@ export class LogFollower {
   private newFeed(revision: Revision): EventFeed {
     return new EventFeed({
       revision,
-      maxEvents: 512,
-      maxBytes: 4 << 20,
       readLog: (after) => this.readLog(after),
     });
   }
