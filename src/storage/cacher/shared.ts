@@ -21,7 +21,7 @@ export interface Shared {
   readonly maxPending: number;
   /** True if lists of an exact revision may be answered from memory. */
   readonly snapshots: boolean;
-  /** The identity of the log; undefined if logs have no identity. */
-  readonly logId: string | undefined;
+  /** Returns the identity of the log, once the cacher has started. Absent if logs have no identity. */
+  readonly logId: (() => string | undefined) | undefined;
   readonly undecodable: ((resource: string, objects: number, one: Undecodable) => void) | undefined;
 }

@@ -16,11 +16,11 @@ export class RevisionWaits {
   private readonly unboundedWaiters = new Set<() => void>();
   private timer: Timer | undefined;
   private closed: StorageError | undefined;
+  private newest: Revision = 0;
 
   constructor(
     private readonly clock: Clock,
     private readonly maxMillis: number,
-    private newest: Revision,
   ) {}
 
   get revision(): Revision {
