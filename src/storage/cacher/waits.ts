@@ -1,4 +1,6 @@
 import type { Clock, Timer } from '../../util/clock.js';
+import { Condition } from '../../util/condition.js';
+import { withTimeout } from '../../util/with-timeout.js';
 import { StorageError, tooLarge } from '../errors.js';
 import type { Backend, Revision } from '../interfaces.js';
 
@@ -12,8 +14,8 @@ interface Wait {
 /** Reads waiting for the cache to see a revision. All have the same maximum wait, so one timer serves all. */
 export class RevisionWaits {
   private waits: Wait[] = [];
-  /** Waits without a time limit: watches that start in the future. */
-  private readonly unboundedWaiters = new Set<() => void>();
+  /** Waited for without a time limit, by watches that start in the future. */
+  private readonly advanced = new Condition();
   private timer: Timer | undefined;
   private closed: StorageError | undefined;
   private newest: Revision = 0;
@@ -40,17 +42,7 @@ export class RevisionWaits {
 
   /** Waits without a time limit. Also resolves when the signal is aborted or the waits are closed. */
   async reach(revision: Revision, signal: AbortSignal): Promise<void> {
-    while (revision > this.newest && !signal.aborted && this.closed === undefined) {
-      await new Promise<void>((resolve) => {
-        const done = (): void => {
-          this.unboundedWaiters.delete(done);
-          signal.removeEventListener('abort', done);
-          resolve();
-        };
-        this.unboundedWaiters.add(done);
-        signal.addEventListener('abort', done, { once: true });
-      });
-    }
+    while (revision > this.newest && !signal.aborted && this.closed === undefined) await this.advanced.wait(signal);
   }
 
   /** Records that all caches hold everything up to the revision, or will before they answer again. `release` wakes the waiting reads. */
@@ -59,7 +51,7 @@ export class RevisionWaits {
   }
 
   release(): void {
-    for (const done of [...this.unboundedWaiters]) done();
+    this.advanced.broadcast();
     if (this.waits.length === 0) return;
     const due = this.waits.filter((wait) => wait.revision <= this.newest);
     if (due.length === 0) return;
@@ -71,7 +63,7 @@ export class RevisionWaits {
     this.closed = error;
     this.timer?.cancel();
     for (const wait of this.waits.splice(0)) wait.reject(error);
-    for (const done of [...this.unboundedWaiters]) done();
+    this.advanced.broadcast();
   }
 
   private schedule(): void {
@@ -119,14 +111,9 @@ export class LoadWaits {
     const millis = since + this.maxMillis - this.clock.monotonic();
     if (millis <= 0 || this.waiting >= this.maxWaiting) throw this.refusal(since);
     this.waiting++;
-    let timer: Timer | undefined;
-    const tooLong = new Promise<never>((_, reject) => {
-      timer = this.clock.setTimer(millis, () => reject(this.refusal(since)));
-    });
     try {
-      await Promise.race([left, tooLong]);
+      await withTimeout(this.clock, millis, left, () => this.refusal(since));
     } finally {
-      timer?.cancel();
       this.waiting--;
     }
   }

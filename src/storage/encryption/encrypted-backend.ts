@@ -65,15 +65,15 @@ export class EncryptedBackend extends DelegatingBackend {
   }
 
   override async write(request: WriteRequest): Promise<WriteResult> {
-    const { backend, transformers } = this.options;
+    const { transformers } = this.options;
     const { resource, key, value } = request;
-    if (transformers.of(resource) === undefined) return this.decryptResult(resource, await backend.write(request));
+    if (transformers.of(resource) === undefined) return this.decryptResult(resource, await this.inner.write(request));
     // The state that the caller knows is in clear text, and the backend would store it as the previous state.
     const { previous: _, ...rest } = request;
-    if (value === undefined) return this.decryptResult(resource, await backend.write(rest));
+    if (value === undefined) return this.decryptResult(resource, await this.inner.write(rest));
     const sealed = await this.encrypt(resource, key, value);
-    if (sealed === value) return this.decryptResult(resource, await backend.write(request));
-    const result = await backend.write({ ...rest, value: sealed });
+    if (sealed === value) return this.decryptResult(resource, await this.inner.write(request));
+    const result = await this.inner.write({ ...rest, value: sealed });
     if (result.outcome === 'conflict') return this.decryptResult(resource, result);
     const { object } = result;
     return { outcome: 'committed', object: { ...object, bytes: encodedBytes(value, object.revision) } };
@@ -93,14 +93,14 @@ export class EncryptedBackend extends DelegatingBackend {
   }
 
   override async get(resource: string, key: string): Promise<StoredObject | undefined> {
-    const stored = await this.options.backend.get(resource, key);
+    const stored = await this.inner.get(resource, key);
     return stored && this.decrypt(resource, stored);
   }
 
   /** Lists objects. If a KMS provider does not respond, the whole list fails: nothing of it is kept, and the next list tries again. */
   override async list(resource: string, options: ListOptions): Promise<StoredList> {
-    const { backend, clock, transformers } = this.options;
-    const list = await backend.list(resource, options);
+    const { clock, transformers } = this.options;
+    const list = await this.inner.list(resource, options);
     if (transformers.of(resource) === undefined && !list.items.some(({ bytes }) => isEncrypted(bytes))) return list;
     const items: StoredObject[] = [];
     const slicer = new Slicer(clock);
@@ -112,7 +112,7 @@ export class EncryptedBackend extends DelegatingBackend {
   }
 
   override events(after: number, signal: AbortSignal): EventStream {
-    return this.decryptEvents(this.options.backend.events(after, signal));
+    return this.decryptEvents(this.inner.events(after, signal));
   }
 
   private async *decryptEvents(batches: EventStream): AsyncGenerator<readonly LogEvent[]> {

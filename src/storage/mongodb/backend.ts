@@ -21,7 +21,7 @@ import { Committer } from './commit/committer.js';
 import { connect, classifyFailure, newClient, type ConnectionOptions, type Database } from './connection/connection.js';
 import { FIRST_REVISION, logPlace, MAIN_LOG, metaOf, statesOf, WRITERS, type LogPlace } from './documents.js';
 import { closed, unavailable } from './connection/failures.js';
-import { withTimeout } from './connection/with-timeout.js';
+import { withTimeout } from '../../util/with-timeout.js';
 import { LogFollower } from './following/follower.js';
 import { History } from './retention/history.js';
 import { Indexer } from './projection/indexes.js';

@@ -9,7 +9,7 @@ import { closed, isTokenLost, unavailable } from '../connection/failures.js';
 import { batchesAfter, firstOf, readFloor, readOldest, type Head } from '../log/read.js';
 import { isWithin, momentOf, type Moment } from '../log/time.js';
 import type { Backlog } from './backlog.js';
-import { withTimeout } from '../connection/with-timeout.js';
+import { withTimeout } from '../../../util/with-timeout.js';
 
 export interface FollowerOptions {
   readonly client: MongoClient;

@@ -1,4 +1,4 @@
-import { sleep, type Clock } from '../../../util/clock.js';
+import { sleep, type Clock } from './clock.js';
 
 /** Waits for an answer with a time limit, and throws the error from `late` if it is exceeded. */
 export async function withTimeout<T>(
