@@ -18,16 +18,17 @@ import {
   type Call,
   type FromWorker,
   deserializeError,
+  ownedBuffers,
   serializeError,
   type SentResponse,
   type ToWorker,
+  transferList,
 } from './messages.js';
 import type { PoolMetrics } from './pool-metrics.js';
 import type { DeclarativeValidation } from '../registry/builtin/declarative/declared-type.js';
 import { ExpensiveWrites } from '../scheduling/expensive-writes.js';
 import { OFFLOAD_WAIT_BYTES } from '../scheduling/thresholds.js';
 import { answerCall, recordProgress } from './task-host.js';
-import { ownedBuffers, transferList } from './transfer.js';
 import { describeWork, KnownDefinitions, requestWork, showWork, type Work } from './work.js';
 
 /** The connection of the pool to a worker. */

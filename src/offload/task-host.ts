@@ -19,6 +19,7 @@ import {
   type SentObject,
   type SentValue,
 } from './messages.js';
+import { untilAborted } from '../util/cancellation.js';
 
 /** An object that a worker encoded. It is parsed only if its fields are needed, as they are for documents in MongoDB. */
 class ReceivedValue implements EncodedObject {
@@ -97,18 +98,11 @@ async function answer(scope: RequestScope, call: Call, rules: RbacRuleSource | u
     case 'review': {
       const review = served.definition?.offloadable.review;
       if (review === undefined) throw new Error('no conversion webhook is configured for this type');
-      return unlessAborted(review(call.body), context.signal);
+      const { signal } = context;
+      // Waiting any longer would keep the worker from other requests.
+      return untilAborted(review(call.body), signal, () => signal.reason as Error);
     }
   }
-}
-
-/** Rejects when the request is canceled: waiting any longer would keep the worker from other requests. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abandon = (): void => reject(signal.reason as Error);
-    signal.addEventListener('abort', abandon, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abandon));
-  });
 }
 
 function requireRules(rules: RbacRuleSource | undefined): RbacRuleSource {

@@ -37,14 +37,16 @@ import {
   type DescribeTask,
   type FromWorker,
   deserializeError,
+  ownedBuffers,
   type SentAdmission,
+  type SentResponse,
   type ShowTask,
   serializeError,
   type Task,
   type ToWorker,
 } from './messages.js';
 import { RemoteTypes, type TypeBackend } from './remote-types.js';
-import { ownedBuffers } from './transfer.js';
+import type { MaybePromise } from '../util/maybe-promise.js';
 
 /** Collects the response that a handler writes. */
 class CollectedResponse extends ServerResponse {
@@ -112,13 +114,13 @@ export class TaskRunner {
   receive(message: ToWorker): void {
     switch (message.type) {
       case 'task':
-        void this.run(message);
+        void this.run(message.id, (signal) => this.handleRequest(message, signal));
         return;
       case 'show':
-        void this.show(message);
+        void this.run(message.id, () => this.show(message));
         return;
       case 'describe':
-        this.describe(message);
+        void this.run(message.id, () => this.describe(message));
         return;
       case 'abort':
         if (this.running?.id === message.task) this.running.abort.abort(new Error('the request has ended'));
@@ -137,33 +139,13 @@ export class TaskRunner {
     return waiting;
   }
 
-  private async run(task: Task): Promise<void> {
+  /** Does the work of a task, and sends its response or its error. */
+  private async run(id: number, work: (signal: AbortSignal) => MaybePromise<SentResponse>): Promise<void> {
     const abort = new AbortController();
-    this.running = { id: task.id, abort };
+    this.running = { id, abort };
     try {
-      const request = newRequest(task);
-      const response = new CollectedResponse(request);
-      const scope = this.scope(task, request, response, abort.signal);
-      const body = (await respond(scope, task)) ?? response.body;
-      const headers: Record<string, string | number | string[]> = {};
-      for (const [name, value] of Object.entries(response.getHeaders())) if (value !== undefined) headers[name] = value;
-      this.send({ type: 'done', task: task.id, response: { status: response.statusCode, headers, body } }, body);
-    } catch (error) {
-      this.send({ type: 'failed', task: task.id, error: serializeError(error) });
-    } finally {
-      this.running = undefined;
-    }
-  }
-
-  private async show({ id, definition, groupVersion, key, revision, flags, body }: ShowTask): Promise<void> {
-    this.running = { id, abort: new AbortController() };
-    try {
-      const { served } = this.types.version(definition, groupVersion);
-      const object = new DetachedObject({ key, revision, bytes: body, flags });
-      await served.prepare?.([object]);
-      const attributes = served.type.attributes(served.toObject(object));
-      const shown = served.json.render(object);
-      this.send({ type: 'done', task: id, response: { status: 200, headers: {}, body: shown, attributes } }, shown);
+      const response = await work(abort.signal);
+      this.send({ type: 'done', task: id, response }, response.body);
     } catch (error) {
       this.send({ type: 'failed', task: id, error: serializeError(error) });
     } finally {
@@ -171,15 +153,28 @@ export class TaskRunner {
     }
   }
 
-  private describe({ id, what, gv, kinds }: DescribeTask): void {
-    try {
-      this.published ??= publishedComponents();
-      const whole = { ...gv, kinds: kinds.map((kind) => deserialize(kind) as OpenApiKind) };
-      const body = describe(what, whole, this.published);
-      this.send({ type: 'done', task: id, response: { status: 200, headers: {}, body } }, body);
-    } catch (error) {
-      this.send({ type: 'failed', task: id, error: serializeError(error) });
-    }
+  private async handleRequest(task: Task, signal: AbortSignal): Promise<SentResponse> {
+    const request = newRequest(task);
+    const response = new CollectedResponse(request);
+    const scope = this.scope(task, request, response, signal);
+    const body = (await respond(scope, task)) ?? response.body;
+    const headers: Record<string, string | number | string[]> = {};
+    for (const [name, value] of Object.entries(response.getHeaders())) if (value !== undefined) headers[name] = value;
+    return { status: response.statusCode, headers, body };
+  }
+
+  private async show({ definition, groupVersion, key, revision, flags, body }: ShowTask): Promise<SentResponse> {
+    const { served } = this.types.version(definition, groupVersion);
+    const object = new DetachedObject({ key, revision, bytes: body, flags });
+    await served.prepare?.([object]);
+    const attributes = served.type.attributes(served.toObject(object));
+    return { status: 200, headers: {}, body: served.json.render(object), attributes };
+  }
+
+  private describe({ what, gv, kinds }: DescribeTask): SentResponse {
+    this.published ??= publishedComponents();
+    const whole = { ...gv, kinds: kinds.map((kind) => deserialize(kind) as OpenApiKind) };
+    return { status: 200, headers: {}, body: describe(what, whole, this.published) };
   }
 
   /** Posts a message. The buffer of `bytes` is transferred instead of copied, if it holds nothing else. */

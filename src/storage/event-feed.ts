@@ -1,3 +1,4 @@
+import { Condition } from '../util/condition.js';
 import { StorageError } from './errors.js';
 import type { LogEvent, Revision } from './interfaces.js';
 
@@ -5,8 +6,8 @@ export interface EventFeedOptions {
   /** The newest revision when the feed starts. */
   readonly revision: Revision;
   /** Limits on the events kept for readers that lag slightly; readers further behind read the log. */
-  readonly maxEvents: number;
-  readonly maxBytes: number;
+  readonly maxEvents?: number;
+  readonly maxBytes?: number;
   /**
    * Reads some of the events right after a revision from the log: at least one if any exists. Throws StorageError 'compacted' if they are
    * no longer kept.
@@ -24,7 +25,8 @@ export class EventFeed {
   private bytes = 0;
   private newest: Revision;
   private ended: StorageError | undefined;
-  private readonly waiters = new Set<() => void>();
+  /** Broadcast when there are more events, and at the end. */
+  private readonly changed = new Condition();
 
   constructor(private readonly options: EventFeedOptions) {
     this.newest = options.revision;
@@ -42,24 +44,22 @@ export class EventFeed {
     this.newest = last.revision;
     this.events += batch.length;
     this.bytes += byteCount(batch);
+    const { maxEvents = 512, maxBytes = 4 << 20 } = this.options;
     let drop = 0;
-    while (
-      drop < this.batches.length - 1 &&
-      (this.events > this.options.maxEvents || this.bytes > this.options.maxBytes)
-    ) {
+    while (drop < this.batches.length - 1 && (this.events > maxEvents || this.bytes > maxBytes)) {
       const oldest = this.batches[drop++] ?? [];
       this.events -= oldest.length;
       this.bytes -= byteCount(oldest);
     }
     if (drop > 0) this.batches.splice(0, drop);
-    this.wakeAll();
+    this.changed.broadcast();
   }
 
   /** Ends the feed: every reader gets this error. */
   end(error: StorageError): void {
     this.ended = error;
     this.batches = [];
-    this.wakeAll();
+    this.changed.broadcast();
   }
 
   async *read(after: Revision, signal: AbortSignal): AsyncGenerator<readonly LogEvent[], void, undefined> {
@@ -67,7 +67,7 @@ export class EventFeed {
     while (!signal.aborted) {
       if (this.ended !== undefined) throw this.ended;
       if (position >= this.newest) {
-        await this.more(position, signal);
+        await this.changed.wait(signal);
         continue;
       }
       const batch = this.recent(position) ?? (await this.options.readLog(position));
@@ -97,26 +97,6 @@ export class EventFeed {
     const first = batch?.[0]?.revision;
     if (batch === undefined || first === undefined || first > position + 1) return undefined;
     return first === position + 1 ? batch : batch.slice(position + 1 - first);
-  }
-
-  private more(position: Revision, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      if (signal.aborted || this.ended !== undefined || position < this.newest) {
-        resolve();
-        return;
-      }
-      const wake = (): void => {
-        this.waiters.delete(wake);
-        signal.removeEventListener('abort', wake);
-        resolve();
-      };
-      this.waiters.add(wake);
-      signal.addEventListener('abort', wake, { once: true });
-    });
-  }
-
-  private wakeAll(): void {
-    for (const wake of [...this.waiters]) wake();
   }
 }
 

@@ -10,10 +10,7 @@ export interface Cancellation {
 export function untilAborted<T>(shared: Promise<T>, signal: AbortSignal, reason: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(reason());
-    if (signal.aborted) {
-      stop();
-      return;
-    }
+    if (signal.aborted) stop();
     signal.addEventListener('abort', stop, { once: true });
     shared.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
   });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Binary } from 'mongodb';
 import { encodeObject } from '../../src/storage/encode.js';
-import { Gcm } from '../../src/storage/encryption/aes.js';
+import { Gcm } from '../../src/storage/encryption/ciphers.js';
 import { EncryptedBackend } from '../../src/storage/encryption/encrypted-backend.js';
 import { PrefixTransformers } from '../../src/storage/encryption/transformer.js';
 import type { Backend, StagedObject } from '../../src/storage/interfaces.js';

@@ -3,8 +3,7 @@ import { deepCopy, isObject, type JsonObject, objectAt } from '../../apimachiner
 import { type KubeObject, quote } from '../../apimachinery/meta/meta.js';
 import { ScaleManagedFields } from '../../managedfields/scale.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
-import { decodeScale, SCALE_GVK } from '../../registry/customresource/scale/scale.js';
-import { scaleTable } from '../../registry/customresource/scale/scale-table.js';
+import { decodeScale, SCALE_GVK, scaleTable } from '../../registry/customresource/scale.js';
 import { decodeInVersion } from '../../registry/generic/loopback/conversion-retry.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { type UpdateResult, updateObject } from '../../registry/generic/update.js';

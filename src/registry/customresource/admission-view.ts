@@ -17,7 +17,7 @@ import type { AdmissionView } from '../rest/served.js';
 import { type FormOf, readScale } from './compiled.js';
 import type { Conversion } from './conversion/conversion.js';
 import type { Definition, DefinitionVersion } from './definition.js';
-import { SCALE_GVK } from './scale/scale.js';
+import { SCALE_GVK } from './scale.js';
 
 /**
  * Returns a custom type as webhooks and policies see it: they may use any version that its definition lists, served or not.

@@ -1,27 +1,21 @@
 import { ApiError } from '../../apimachinery/meta/errors.js';
 import { deepEqual, type JsonObject, textAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import type { CompiledSchema } from '../../schema/compile.js';
 import type { Attributes, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 import { parseJson } from '../../apimachinery/json/decode.js';
 import { ConversionPending } from '../../managedfields/interfaces.js';
+import type { CompiledVersion } from './compiled.js';
 import type { Conversion } from './conversion/conversion.js';
 import { encodeObject } from '../../storage/encode.js';
 import { inBackground, sliced } from '../../scheduling/slicer.js';
 import { OFFLOAD_CONVERSION_BYTES } from '../../scheduling/thresholds.js';
 import type { Clock } from '../../util/clock.js';
 
-/** The parts of a version that are needed to decode its objects. */
-interface VersionForm {
-  readonly schema: CompiledSchema;
-  readonly preserveUnknownFields: boolean;
-}
-
 export interface CustomViewOptions {
   readonly id: string;
   readonly groupVersion: string;
   /** Returns the form of a version of the type, `group/version`, or undefined if the type has no such version. */
-  readonly formOf: (groupVersion: string) => VersionForm | undefined;
+  readonly formOf: (groupVersion: string) => Pick<CompiledVersion, 'schema' | 'preserveUnknownFields'> | undefined;
   readonly conversion: Conversion;
   /** True if the version is the storage version. */
   readonly isStorage: boolean;

@@ -1,9 +1,8 @@
 import { ApiError } from '../../apimachinery/meta/errors.js';
-import { messageOf } from '../../util/error-message.js';
+import { asError } from '../../util/error-message.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import { deleteObject, type DeleteRequest } from './delete.js';
-import { listObjects } from './list.js';
-import type { ListRequest } from './list-options.js';
+import { listObjects, type ListRequest } from './list.js';
 import { type ResourceStore, splitKey } from './store/resource-store.js';
 
 /** The maximum number of concurrent deletions; they share the store's commits. */
@@ -74,5 +73,5 @@ async function deleteAll(
   await Promise.all(Array.from({ length: Math.min(workers, found.length) }, work));
   // Report the first failure in list order, not in time.
   const [first] = failures.sort((a, b) => a.at - b.at);
-  if (first !== undefined) throw first.error instanceof Error ? first.error : new Error(messageOf(first.error));
+  if (first !== undefined) throw asError(first.error);
 }

@@ -1,6 +1,6 @@
 import type { NamespaceSource } from '../../admission/sources.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import { DetachedObject } from '../generic/loopback/detached-object.js';
+import { decodeStored } from '../generic/loopback/detached-object.js';
 import type { ResourceStore } from '../generic/store/resource-store.js';
 import { DecodedObjects } from './decoded-objects.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
@@ -26,6 +26,6 @@ export class LocalNamespaces implements NamespaceSource {
 
   private async live(name: string): Promise<KubeObject | undefined> {
     const stored = await this.store.getLatest(name);
-    return stored === undefined ? undefined : (new DetachedObject(stored).decode() as KubeObject);
+    return stored === undefined ? undefined : (decodeStored(stored) as KubeObject);
   }
 }

@@ -3,7 +3,7 @@ import type { ListOptions, StoredList } from '../interfaces.js';
 import { cachedItem, type CachedItem, type ItemSource } from './tree/cached-item.js';
 import { historicPage } from './tree/page.js';
 import type { CachedList, CacheListOptions, ReadAt } from './interfaces.js';
-import { cachedItems } from './load/load.js';
+import { cachedItems } from './load.js';
 import type { Shared } from './shared.js';
 
 /** The maximum number of objects that a list of a namespace reads from the backend while the type loads; a longer list waits for the load. */

@@ -5,11 +5,10 @@ import type { Backend, Health, LogEvent, Revision } from '../interfaces.js';
 import { WorkingSet, type WarmthStats } from './tree/working-set.js';
 import { Budget, type BudgetStats } from './budget.js';
 import { History } from './watch/history.js';
-import { LoadWaits } from './load/waits.js';
 import type { CachedType, Cacher, ResourceCache, TypeStats } from './interfaces.js';
 import type { Shared } from './shared.js';
 import { WatchCache } from './watch-cache.js';
-import { NewestRevision, RevisionWaits } from './waits.js';
+import { LoadWaits, NewestRevision, RevisionWaits } from './waits.js';
 
 export interface CacherOptions {
   readonly backend: Backend;
@@ -66,21 +65,14 @@ const MAX_RETRY_MILLIS = 5_000;
 /** The caches of all types, fed by one stream of the backend's events. */
 export class StorageCacher implements Cacher {
   private readonly types = new Map<string, WatchCache>();
-  private readonly clock: Clock;
-  private readonly budget: Budget;
-  private readonly warmth: WorkingSet;
-  private readonly history: History;
-  private readonly newest: NewestRevision;
-  private readonly loadWaits: LoadWaits;
   private readonly stopping = new AbortController();
-  private waits: RevisionWaits;
-  private shared: Shared | undefined;
+  private readonly shared: Shared;
   private following: Promise<void> | undefined;
   private timer: Timer | undefined;
   private trouble = 'the cache has not started';
 
-  constructor(private readonly options: CacherOptions) {
-    const { clock = systemClock, budgetBytes = DEFAULT_BUDGET_BYTES } = options;
+  constructor(options: CacherOptions) {
+    const { backend, clock = systemClock, budgetBytes = DEFAULT_BUDGET_BYTES } = options;
     const {
       historyEvents = 20_000,
       historyBytes = 24 << 20,
@@ -88,41 +80,33 @@ export class StorageCacher implements Cacher {
       snapshotMillis = 75_000,
     } = options;
     const { waitMillis = WAIT_MILLIS, maxLoadWaits = MAX_LOAD_WAITS } = options;
-    this.clock = clock;
-    this.budget = options.budget ?? new Budget(budgetBytes);
-    this.warmth = options.warmth ?? new WorkingSet(budgetBytes / 2);
-    this.history = new History(
-      { maxEvents: historyEvents, maxBytes: historyBytes, snapshotMillis, changeMillis: historyMillis },
+    const { maxBacklog = 10_000, maxWatchersPerType = 100_000, maxPending = 50_000, snapshots = true } = options;
+    this.shared = {
+      backend,
       clock,
-    );
-    this.newest = new NewestRevision(options.backend);
-    this.loadWaits = new LoadWaits(this.clock, waitMillis, maxLoadWaits);
-    this.waits = new RevisionWaits(this.clock, waitMillis, 0);
+      budget: options.budget ?? new Budget(budgetBytes),
+      warmth: options.warmth ?? new WorkingSet(budgetBytes / 2),
+      history: new History(
+        { maxEvents: historyEvents, maxBytes: historyBytes, snapshotMillis, changeMillis: historyMillis },
+        clock,
+      ),
+      waits: new RevisionWaits(clock, waitMillis),
+      newest: new NewestRevision(backend),
+      loadWaits: new LoadWaits(clock, waitMillis, maxLoadWaits),
+      maxBacklog,
+      maxWatchers: maxWatchersPerType,
+      maxPending,
+      snapshots,
+      logId: options.logId,
+      undecodable: options.undecodable,
+    };
   }
 
   /** Starts to follow the log. Can be called again if it failed. */
   async start(): Promise<void> {
     if (this.following !== undefined) return;
-    const { backend, logId, undecodable, waitMillis = WAIT_MILLIS, snapshots = true } = this.options;
-    const { maxBacklog = 10_000, maxWatchersPerType = 100_000, maxPending = 50_000 } = this.options;
-    const revision = await backend.currentRevision();
-    this.waits = new RevisionWaits(this.clock, waitMillis, revision);
-    this.shared = {
-      backend,
-      clock: this.clock,
-      budget: this.budget,
-      warmth: this.warmth,
-      history: this.history,
-      waits: this.waits,
-      newest: this.newest,
-      loadWaits: this.loadWaits,
-      maxBacklog,
-      maxWatchers: maxWatchersPerType,
-      maxPending,
-      snapshots,
-      logId: logId?.(),
-      undecodable,
-    };
+    const { backend, waits } = this.shared;
+    waits.advance(await backend.currentRevision());
     backend.consult?.((resource, key) => this.types.get(resource)?.knows(key));
     this.trouble = '';
     this.following = this.follow();
@@ -135,12 +119,12 @@ export class StorageCacher implements Cacher {
     this.trouble = 'the cache is stopped';
     const closed = new StorageError('closed', this.trouble);
     for (const cache of this.types.values()) cache.close(closed);
-    this.waits.close(closed);
+    this.shared.waits.close(closed);
     await this.following;
   }
 
   add(type: CachedType): ResourceCache {
-    if (this.shared === undefined) throw new StorageError('closed', 'the cache has not started');
+    if (this.following === undefined) throw new StorageError('closed', 'the cache has not started');
     let cache = this.types.get(type.resource);
     if (cache === undefined) {
       cache = new WatchCache(type, this.shared);
@@ -154,7 +138,7 @@ export class StorageCacher implements Cacher {
   remove(resource: string): void {
     this.types.get(resource)?.close(new StorageError('closed', `${resource} is no longer served`));
     this.types.delete(resource);
-    this.options.backend.atHand?.(resource)?.copy?.drop();
+    this.shared.backend.atHand?.(resource)?.copy?.drop();
   }
 
   reload(resource: string): void {
@@ -168,11 +152,12 @@ export class StorageCacher implements Cacher {
   }
 
   stats(): CacherStats {
+    const { budget, warmth, history, loadWaits } = this.shared;
     return {
-      budget: this.budget.stats(),
-      warmth: this.warmth.stats(),
-      history: this.history.size(),
-      loads: this.loadWaits.stats(),
+      budget: budget.stats(),
+      warmth: warmth.stats(),
+      history: history.size(),
+      loads: loadWaits.stats(),
       types: [...this.types.values()].map((cache) => cache.stats()),
     };
   }
@@ -195,7 +180,7 @@ export class StorageCacher implements Cacher {
       this.trouble = `the cache is not following the store: ${error.message}`;
       const isLost = error instanceof StorageError && (error.code === 'compacted' || error.code === 'too-large');
       // Retry at once the first time. A store that loses its events repeatedly gets a pause.
-      if (!isLost || !(await this.reloadAll()) || retry > RETRY_MILLIS) await sleep(this.clock, retry, signal);
+      if (!isLost || !(await this.reloadAll()) || retry > RETRY_MILLIS) await sleep(this.shared.clock, retry, signal);
       retry = Math.min(retry * 2, MAX_RETRY_MILLIS);
     }
   }
@@ -203,7 +188,7 @@ export class StorageCacher implements Cacher {
   /** Follows the log until the stream ends. Returns the error, or undefined if there was none or the cacher was stopped. */
   private async followOnce(connected: () => void): Promise<Error | undefined> {
     try {
-      for await (const batch of this.options.backend.events(this.waits.revision, this.stopping.signal)) {
+      for await (const batch of this.shared.backend.events(this.shared.waits.revision, this.stopping.signal)) {
         this.process(batch);
         connected();
       }
@@ -221,15 +206,15 @@ export class StorageCacher implements Cacher {
   private async reloadAll(): Promise<boolean> {
     let revision: Revision;
     try {
-      revision = await this.options.backend.currentRevision();
+      revision = await this.shared.backend.currentRevision();
     } catch {
       return false;
     }
     const caches = [...this.types.values()];
     for (const cache of caches) cache.unload();
-    this.waits.advance(revision);
+    this.shared.waits.advance(revision);
     for (const cache of caches) cache.reload();
-    this.waits.release();
+    this.shared.waits.release();
     this.trouble = '';
     return true;
   }
@@ -251,15 +236,15 @@ export class StorageCacher implements Cacher {
       }
     }
     const last = events.at(-1);
-    if (last !== undefined) this.waits.advance(last.revision);
+    if (last !== undefined) this.shared.waits.advance(last.revision);
     for (const cache of failed) cache.reload();
     for (const cache of touched) cache.flush();
-    this.waits.release();
+    this.shared.waits.release();
   }
 
   /** Returns the events that are not known yet. They must follow the known ones without a gap. */
   private newEvents(batch: readonly LogEvent[]): readonly LogEvent[] {
-    const { revision } = this.waits;
+    const { revision } = this.shared.waits;
     const fresh = (batch[0]?.revision ?? 0) > revision ? batch : batch.filter((event) => event.revision > revision);
     fresh.forEach((event, i) => {
       if (event.revision === revision + 1 + i) return;
@@ -270,9 +255,9 @@ export class StorageCacher implements Cacher {
   }
 
   private tick(): void {
-    this.timer = this.clock.setTimer(TICK_MILLIS, () => {
-      const now = this.clock.monotonic();
-      this.history.expire(now);
+    this.timer = this.shared.clock.setTimer(TICK_MILLIS, () => {
+      const now = this.shared.clock.monotonic();
+      this.shared.history.expire(now);
       for (const cache of this.types.values()) {
         cache.sendBookmarks(now);
         cache.save();

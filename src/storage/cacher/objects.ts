@@ -1,16 +1,16 @@
 import { describeUndecodable } from '../undecodable.js';
 import type { Revision } from '../interfaces.js';
 import { Slicer } from '../../scheduling/slicer.js';
-import { supersede } from './changes.js';
 import type { CachedType } from './interfaces.js';
-import type { Loaded } from './load/load.js';
+import type { Loaded } from './load.js';
 import type { Shared } from './shared.js';
 import { dropLeaf, replaceLeaves } from './tree/blocks.js';
 import { Tree } from './tree/btree.js';
-import type { CachedItem } from './tree/cached-item.js';
-import type { LeafData } from './tree/leaf-data.js';
+import type { BlockBuffer, CachedItem } from './tree/cached-item.js';
+import type { ItemLeaf, LeafData } from './tree/leaf-data.js';
 import type { PackingSource } from './tree/packed-items.js';
 import type { ItemTree, State } from './tree/page.js';
+import type { TypeHistory } from './watch/history.js';
 
 /** The newest state of a type's objects: the tree and the data that belongs to it. */
 export class Objects {
@@ -132,6 +132,30 @@ export class Objects {
 
 function* keysInMemory(tree: ItemTree): Generator<string> {
   for (const { leaf } of tree.segments(0, tree.size)) for (const { key } of leaf.held) yield key;
+}
+
+/** Detaches an object that was replaced: it gets its own copy of its bytes, and its derived bytes are dropped. */
+function supersede(item: CachedItem, leaves: readonly ItemLeaf[]): void {
+  item.dropDerived();
+  const home = item.leaveBlock();
+  if (home !== undefined && home.live * 2 < home.bytes.length) vacate(home, leaves);
+}
+
+/** Moves the remaining items out of a block that is mostly unused. */
+function vacate(home: BlockBuffer, leaves: readonly ItemLeaf[]): void {
+  for (const leaf of leaves) {
+    for (const item of leaf.held) if (item.isInBlock(home)) item.leaveBlock();
+  }
+}
+
+/** Yields the items in memory of a state and of its history. Packed items are left out: their packed attributes expire when the type changes. */
+export function* itemsOf(tree: ItemTree, history: TypeHistory): Generator<CachedItem, void, undefined> {
+  for (const { leaf } of tree.segments(0, tree.size)) yield* leaf.held;
+  for (let at = history.start; at < history.end; at++) {
+    const change = history.changeAt(at);
+    if (change?.current !== undefined) yield change.current;
+    if (change?.previous !== undefined) yield change.previous;
+  }
 }
 
 /** Recomputes the selector attributes of items, in slices, while that is still wanted. */

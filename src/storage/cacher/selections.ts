@@ -2,7 +2,6 @@ import type { SelectionPredicate } from '../../apimachinery/selectors/selection-
 import { type ItemLeaf, leafData } from './tree/leaf-data.js';
 import type { Budget } from './budget.js';
 import type { CachedItem } from './tree/cached-item.js';
-import { hashOf, labelHashes } from './tree/label-hashes.js';
 
 /** Finds the objects that a predicate selects, leaf by leaf. */
 export class Selector {
@@ -46,4 +45,38 @@ export class Selector {
 /** Reports whether a predicate selects an item. Reads the item's attributes only if it must. */
 export function selects(predicate: SelectionPredicate, item: CachedItem): boolean {
   return predicate.everything || predicate.matches(item.attributes.labels, item.attributes.fields);
+}
+
+/** The hash of a label that an item does not have. */
+const ABSENT = 0;
+
+/** FNV-1a over the UTF-16 code units; never ABSENT. */
+export function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash >>> 0 || 1;
+}
+
+/**
+ * Returns the hashes of a label's values in a leaf, item by item. With them, a list by label reads four bytes of an item instead of its
+ * labels, which are spread over the heap. Only items with the right hash are examined.
+ */
+export function labelHashes(leaf: ItemLeaf, key: string, budget: Budget): Uint32Array {
+  const { bytes } = leafData(leaf, budget);
+  const id = `label ${key}`;
+  const known = bytes.get(id);
+  if (known !== undefined) return new Uint32Array(known.buffer, known.byteOffset, leaf.size);
+  const hashes = new Uint32Array(leaf.size);
+  leaf.items.forEach((item, i) => {
+    hashes[i] = hashOfLabel(item, key);
+  });
+  if (leaf.current) bytes.put(id, new Uint8Array(hashes.buffer));
+  return hashes;
+}
+
+function hashOfLabel(item: CachedItem, key: string): number {
+  const { labels } = item.attributes;
+  if (labels === undefined || !Object.hasOwn(labels, key)) return ABSENT;
+  const value: unknown = labels[key];
+  return typeof value === 'string' ? hashOf(value) : ABSENT;
 }

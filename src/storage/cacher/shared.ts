@@ -3,9 +3,8 @@ import type { Undecodable } from '../errors.js';
 import type { Backend } from '../interfaces.js';
 import type { Budget } from './budget.js';
 import type { History } from './watch/history.js';
-import type { LoadWaits } from './load/waits.js';
 import type { WorkingSet } from './tree/working-set.js';
-import type { NewestRevision, RevisionWaits } from './waits.js';
+import type { LoadWaits, NewestRevision, RevisionWaits } from './waits.js';
 
 /** Shared by the caches of all types. */
 export interface Shared {
@@ -22,7 +21,7 @@ export interface Shared {
   readonly maxPending: number;
   /** True if lists of an exact revision may be answered from memory. */
   readonly snapshots: boolean;
-  /** The identity of the log; undefined if logs have no identity. */
-  readonly logId: string | undefined;
+  /** Returns the identity of the log, once the cacher has started. Absent if logs have no identity. */
+  readonly logId: (() => string | undefined) | undefined;
   readonly undecodable: ((resource: string, objects: number, one: Undecodable) => void) | undefined;
 }

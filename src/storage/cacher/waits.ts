@@ -1,5 +1,7 @@
 import type { Clock, Timer } from '../../util/clock.js';
-import { type StorageError, tooLarge } from '../errors.js';
+import { Condition } from '../../util/condition.js';
+import { withTimeout } from '../../util/with-timeout.js';
+import { StorageError, tooLarge } from '../errors.js';
 import type { Backend, Revision } from '../interfaces.js';
 
 interface Wait {
@@ -12,15 +14,15 @@ interface Wait {
 /** Reads waiting for the cache to see a revision. All have the same maximum wait, so one timer serves all. */
 export class RevisionWaits {
   private waits: Wait[] = [];
-  /** Waits without a time limit: watches that start in the future. */
-  private readonly unboundedWaiters = new Set<() => void>();
+  /** Waited for without a time limit, by watches that start in the future. */
+  private readonly advanced = new Condition();
   private timer: Timer | undefined;
   private closed: StorageError | undefined;
+  private newest: Revision = 0;
 
   constructor(
     private readonly clock: Clock,
     private readonly maxMillis: number,
-    private newest: Revision,
   ) {}
 
   get revision(): Revision {
@@ -40,17 +42,7 @@ export class RevisionWaits {
 
   /** Waits without a time limit. Also resolves when the signal is aborted or the waits are closed. */
   async reach(revision: Revision, signal: AbortSignal): Promise<void> {
-    while (revision > this.newest && !signal.aborted && this.closed === undefined) {
-      await new Promise<void>((resolve) => {
-        const done = (): void => {
-          this.unboundedWaiters.delete(done);
-          signal.removeEventListener('abort', done);
-          resolve();
-        };
-        this.unboundedWaiters.add(done);
-        signal.addEventListener('abort', done, { once: true });
-      });
-    }
+    while (revision > this.newest && !signal.aborted && this.closed === undefined) await this.advanced.wait(signal);
   }
 
   /** Records that all caches hold everything up to the revision, or will before they answer again. `release` wakes the waiting reads. */
@@ -59,7 +51,7 @@ export class RevisionWaits {
   }
 
   release(): void {
-    for (const done of [...this.unboundedWaiters]) done();
+    this.advanced.broadcast();
     if (this.waits.length === 0) return;
     const due = this.waits.filter((wait) => wait.revision <= this.newest);
     if (due.length === 0) return;
@@ -71,7 +63,7 @@ export class RevisionWaits {
     this.closed = error;
     this.timer?.cancel();
     for (const wait of this.waits.splice(0)) wait.reject(error);
-    for (const done of [...this.unboundedWaiters]) done();
+    this.advanced.broadcast();
   }
 
   private schedule(): void {
@@ -94,6 +86,43 @@ export class RevisionWaits {
     for (const wait of this.waits.splice(0, count)) {
       wait.reject(tooLarge(wait.revision, this.newest));
     }
+  }
+}
+
+/** Reads waiting for caches to load: for a limited time after the load began, and a limited number of them. */
+export class LoadWaits {
+  private waiting = 0;
+  private refused = 0;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly maxMillis: number,
+    private readonly maxWaiting: number,
+  ) {}
+
+  stats(): { readonly waiting: number; readonly refused: number } {
+    return { waiting: this.waiting, refused: this.refused };
+  }
+
+  /** Waits for `left`, the end of a phase that began at `since`. Fails with 'initializing' if that takes too long or too many reads wait. */
+  async wait(left: Promise<void>, since: number): Promise<void> {
+    // `left` may reject after this read has given up.
+    left.catch(() => undefined);
+    const millis = since + this.maxMillis - this.clock.monotonic();
+    if (millis <= 0 || this.waiting >= this.maxWaiting) throw this.refusal(since);
+    this.waiting++;
+    try {
+      await withTimeout(this.clock, millis, left, () => this.refusal(since));
+    } finally {
+      this.waiting--;
+    }
+  }
+
+  private refusal(since: number): StorageError {
+    this.refused++;
+    return new StorageError('initializing', 'storage is (re)initializing', {
+      downMillis: this.clock.monotonic() - since,
+    });
   }
 }
 

@@ -3,7 +3,6 @@ import type { KnownRevision, LogEvent, Revision } from '../interfaces.js';
 import { EVERYTHING } from '../../apimachinery/selectors/selection-predicate.js';
 import { BackendReads } from './backend-reads.js';
 import { cachedItem } from './tree/cached-item.js';
-import { itemsOf } from './changes.js';
 import { Change } from './watch/events.js';
 import { TypeHistory } from './watch/history.js';
 import type {
@@ -18,17 +17,17 @@ import type {
   Watcher,
   WatchReceiver,
 } from './interfaces.js';
-import { TypeLoad, type Loaded } from './load/load.js';
-import { Objects, reattribute } from './objects.js';
-import { LIVE, phaseEnd, UNLOADED, type Phase } from './load/phase.js';
+import { LIVE, phaseEnd, TypeLoad, UNLOADED, type Loaded, type Phase } from './load.js';
+import { itemsOf, Objects, reattribute } from './objects.js';
 import type { Shared } from './shared.js';
 import { ShownRevision } from './shown-revision.js';
 import { makePage, rangeOf, type State } from './tree/page.js';
-import { Watchers } from './watch/watchers.js';
+import { Watchers } from './watch/watcher.js';
 
 /** All objects of one type: the newest state, some past ones, and the watchers. */
 export class WatchCache implements ResourceCache {
   readonly resource: string;
+  readonly logId: string | undefined;
   private type: CachedType;
   private readonly objects: Objects;
   private readonly stored: BackendReads;
@@ -50,6 +49,7 @@ export class WatchCache implements ResourceCache {
   ) {
     this.type = type;
     this.resource = type.resource;
+    this.logId = shared.logId?.();
     this.history = new TypeHistory(0);
     this.shown = new ShownRevision(shared.clock, () => this.revision());
     this.objects = new Objects(
@@ -68,10 +68,6 @@ export class WatchCache implements ResourceCache {
       if (this.phase.name === 'unloaded') this.load();
     });
     this.load();
-  }
-
-  get logId(): string | undefined {
-    return this.shared.logId;
   }
 
   revision(): Revision {
@@ -217,20 +213,9 @@ export class WatchCache implements ResourceCache {
   /** Loads the type from the store. */
   private load(): void {
     if (this.phase.name === 'closed') return;
-    const { resource, shared } = this;
-    const { backend, clock, warmth, waits, maxPending } = shared;
-    const load = new TypeLoad({
-      resource,
-      backend,
-      clock,
-      source: this.objects.source,
-      warmBytes: warmth.stats().limit / 2,
-      maxPending,
-      followed: () => waits.revision,
-      install: (loaded, events) => this.install(loaded, events),
-    });
+    const load = new TypeLoad(this.shared, this.objects.source, (loaded, events) => this.install(loaded, events));
     const phase: Phase = { name: 'loading', load, ...phaseEnd() };
-    this.begun = clock.monotonic();
+    this.begun = this.shared.clock.monotonic();
     this.enter(phase);
     load.run().catch((error: unknown) => {
       if (this.phase === phase) this.enter(UNLOADED, error);

@@ -104,8 +104,6 @@ export class EmbeddedBackend implements Backend {
     const revision = Math.max(last, this.removed);
     const feed = new EventFeed({
       revision,
-      maxEvents: 512,
-      maxBytes: 4 << 20,
       readLog: (after) => Promise.resolve(this.readLog(after)),
     });
     const committer = new Committer({

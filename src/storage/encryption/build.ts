@@ -1,10 +1,9 @@
 import type { Clock } from '../../util/clock.js';
 import { decodeBase64 } from '../../go/base64.js';
 import { aggregateMessages, messageOf } from '../../util/error-message.js';
-import { Cbc, Gcm } from './aes.js';
+import { Cbc, Gcm, Secretbox } from './ciphers.js';
 import { KmsProvider, type KmsObserver } from './kms/provider.js';
 import { GrpcKmsService, type KmsServiceOptions } from './kms/service.js';
-import { Secretbox } from './secretbox.js';
 import {
   ENCRYPTED_PREFIX,
   identity,

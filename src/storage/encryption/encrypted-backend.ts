@@ -10,12 +10,14 @@ import type {
   EventStream,
   ListOptions,
   LogEvent,
+  Revision,
+  StagedObject,
+  Staging,
   StoredList,
   StoredObject,
   WriteRequest,
   WriteResult,
 } from '../interfaces.js';
-import { EncryptedStaging } from './encrypted-staging.js';
 import { encodedBytes, NO_BYTES, withRevision } from '../object-bytes.js';
 import { undecodable } from '../undecodable.js';
 import { type Decrypted, identity, isEncrypted, TransformError, type Transformer } from './transformer.js';
@@ -41,16 +43,16 @@ export class EncryptedBackend extends DelegatingBackend {
   constructor(private readonly options: EncryptedBackendOptions) {
     const { backend, transformers } = options;
     super(backend);
-    const copy = {
-      seal: (resource: string, key: string, value: EncodedObject) => this.encrypt(resource, key, value),
-      open: (resource: string, stored: StoredObject) => this.decrypt(resource, stored, { strict: true }),
-    };
+    const seal = (resource: string, key: string, value: EncodedObject): Promise<EncodedObject> =>
+      this.encrypt(resource, key, value);
+    const open = (resource: string, stored: StoredObject): Promise<StoredObject> =>
+      this.decrypt(resource, stored, { strict: true });
     const staging = backend.staging?.bind(backend);
     const index = backend.index?.bind(backend);
     const atHand = backend.atHand?.bind(backend);
     const isClear = (resource: string): boolean => transformers.of(resource) === undefined;
     Object.assign(this, {
-      ...(staging && { staging: (name: string) => new EncryptedStaging(staging(name), copy) }),
+      ...(staging && { staging: (name: string) => new EncryptedStaging(staging(name), seal, open) }),
       // Encrypted objects have no fields to index.
       ...(index && {
         index: (resource: string, fields: readonly string[]) => index(resource, isClear(resource) ? fields : []),
@@ -63,15 +65,15 @@ export class EncryptedBackend extends DelegatingBackend {
   }
 
   override async write(request: WriteRequest): Promise<WriteResult> {
-    const { backend, transformers } = this.options;
+    const { transformers } = this.options;
     const { resource, key, value } = request;
-    if (transformers.of(resource) === undefined) return this.decryptResult(resource, await backend.write(request));
+    if (transformers.of(resource) === undefined) return this.decryptResult(resource, await this.inner.write(request));
     // The state that the caller knows is in clear text, and the backend would store it as the previous state.
     const { previous: _, ...rest } = request;
-    if (value === undefined) return this.decryptResult(resource, await backend.write(rest));
+    if (value === undefined) return this.decryptResult(resource, await this.inner.write(rest));
     const sealed = await this.encrypt(resource, key, value);
-    if (sealed === value) return this.decryptResult(resource, await backend.write(request));
-    const result = await backend.write({ ...rest, value: sealed });
+    if (sealed === value) return this.decryptResult(resource, await this.inner.write(request));
+    const result = await this.inner.write({ ...rest, value: sealed });
     if (result.outcome === 'conflict') return this.decryptResult(resource, result);
     const { object } = result;
     return { outcome: 'committed', object: { ...object, bytes: encodedBytes(value, object.revision) } };
@@ -91,14 +93,14 @@ export class EncryptedBackend extends DelegatingBackend {
   }
 
   override async get(resource: string, key: string): Promise<StoredObject | undefined> {
-    const stored = await this.options.backend.get(resource, key);
+    const stored = await this.inner.get(resource, key);
     return stored && this.decrypt(resource, stored);
   }
 
   /** Lists objects. If a KMS provider does not respond, the whole list fails: nothing of it is kept, and the next list tries again. */
   override async list(resource: string, options: ListOptions): Promise<StoredList> {
-    const { backend, clock, transformers } = this.options;
-    const list = await backend.list(resource, options);
+    const { clock, transformers } = this.options;
+    const list = await this.inner.list(resource, options);
     if (transformers.of(resource) === undefined && !list.items.some(({ bytes }) => isEncrypted(bytes))) return list;
     const items: StoredObject[] = [];
     const slicer = new Slicer(clock);
@@ -110,7 +112,7 @@ export class EncryptedBackend extends DelegatingBackend {
   }
 
   override events(after: number, signal: AbortSignal): EventStream {
-    return this.decryptEvents(this.options.backend.events(after, signal));
+    return this.decryptEvents(this.inner.events(after, signal));
   }
 
   private async *decryptEvents(batches: EventStream): AsyncGenerator<readonly LogEvent[]> {
@@ -166,6 +168,52 @@ export class EncryptedBackend extends DelegatingBackend {
       return { outcome: 'conflict', current: result.current && (await this.decrypt(resource, result.current)) };
     if (this.options.transformers.of(resource) === undefined && !isEncrypted(result.object.bytes)) return result;
     return { outcome: 'committed', object: await this.decrypt(resource, result.object) };
+  }
+}
+
+/** Copies of another store, encrypted like the objects of the type that they become. */
+class EncryptedStaging implements Staging {
+  constructor(
+    private readonly staging: Staging,
+    /** Returns the object in the form in which it is stored: unchanged if its type is not encrypted. */
+    private readonly seal: (resource: string, key: string, value: EncodedObject) => Promise<EncodedObject>,
+    private readonly open: (resource: string, stored: StoredObject) => Promise<StoredObject>,
+  ) {}
+
+  revisions(resource: string): Promise<Map<string, Revision>> {
+    return this.staging.revisions(resource);
+  }
+
+  async states(resource: string, keys: readonly string[]): Promise<Map<string, StoredObject>> {
+    const opened = new Map<string, StoredObject>();
+    for (const [key, stored] of await this.staging.states(resource, keys))
+      opened.set(key, await this.open(resource, stored));
+    return opened;
+  }
+
+  async put(resource: string, objects: readonly StagedObject[]): Promise<void> {
+    const sealed: StagedObject[] = [];
+    for (const object of objects) {
+      const value = await this.seal(resource, object.key, object.value);
+      sealed.push(value === object.value ? object : { ...object, value });
+    }
+    await this.staging.put(resource, sealed);
+  }
+
+  remove(resource: string, keys: readonly string[]): Promise<void> {
+    return this.staging.remove(resource, keys);
+  }
+
+  drop(): Promise<void> {
+    return this.staging.drop();
+  }
+
+  install(resource: string): Promise<void> {
+    return this.staging.install(resource);
+  }
+
+  discard(resource: string): Promise<void> {
+    return this.staging.discard(resource);
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Clock, sleep, type Timer } from '../../util/clock.js';
+import { sleep, type Timer } from '../../util/clock.js';
 import { asError, messageOf } from '../../util/error-message.js';
 import { buildTransformers, type BuildOptions, type Transformers } from './build.js';
 import { configurationHash, loadEncryptionConfiguration } from './load.js';
@@ -16,7 +16,6 @@ export interface EncryptionOptions extends BuildOptions {
   readonly path: string;
   /** True if the file is reloaded when it changes. */
   readonly reload: boolean;
-  readonly clock: Clock;
   /** Called when a configuration takes effect. */
   onActiveHash(hash: string): void;
   reloaded(error: Error | undefined): void;

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Cbc, Gcm, SeededGcm } from './aes.js';
-import { Secretbox } from './secretbox.js';
+import { Cbc, Gcm, Secretbox, SeededGcm } from './ciphers.js';
 import { identity, PrefixTransformers, type Transformer } from './transformer.js';
 
 const context = Buffer.from('secrets\0default/a');

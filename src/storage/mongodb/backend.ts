@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Db, MongoClient } from 'mongodb';
-import { sleep, systemClock, type Clock } from '../../util/clock.js';
+import { systemClock, type Clock } from '../../util/clock.js';
 import { compacted, StorageError, tooLarge } from '../errors.js';
 import type {
   Backend,
@@ -21,6 +21,7 @@ import { Committer } from './commit/committer.js';
 import { connect, classifyFailure, newClient, type ConnectionOptions, type Database } from './connection/connection.js';
 import { FIRST_REVISION, logPlace, MAIN_LOG, metaOf, statesOf, WRITERS, type LogPlace } from './documents.js';
 import { closed, unavailable } from './connection/failures.js';
+import { withTimeout } from '../../util/with-timeout.js';
 import { LogFollower } from './following/follower.js';
 import { History } from './retention/history.js';
 import { Indexer } from './projection/indexes.js';
@@ -201,10 +202,9 @@ export class MongoBackend implements Backend {
 
   async ping(): Promise<void> {
     const { place } = this.store();
-    const answer = this.answer(newestRevision(place)).then(() => true);
-    if ((await this.soon(answer, PING_MILLIS)) !== true) {
-      throw new StorageError('unavailable', `MongoDB has not answered for ${PING_MILLIS / 1000} s`);
-    }
+    const late = `MongoDB has not answered for ${PING_MILLIS / 1000} s`;
+    const answer = this.answer(newestRevision(place));
+    await withTimeout(systemClock, PING_MILLIS, answer, () => new StorageError('unavailable', late));
   }
 
   async raise(above: Revision): Promise<void> {
@@ -253,21 +253,9 @@ export class MongoBackend implements Backend {
     yield* follower.events(after, signal);
   }
 
-  /** Waits for work with a time limit, because MongoDB may not respond. Returns undefined on timeout. */
-  private async soon<T>(work: Promise<T>, millis: number): Promise<T | undefined> {
-    const controller = new AbortController();
-    try {
-      return await Promise.race([work, sleep(systemClock, millis, controller.signal).then(() => undefined)]);
-    } finally {
-      controller.abort();
-    }
-  }
-
-  private awaitShutdown(work: Promise<unknown>, millis = SHUTDOWN_MILLIS): Promise<unknown> {
-    return this.soon(
-      work.catch(() => undefined),
-      millis,
-    );
+  /** Waits for the end of some work with a time limit, because MongoDB may not respond. */
+  private async awaitShutdown(work: Promise<unknown>, millis = SHUTDOWN_MILLIS): Promise<void> {
+    await withTimeout(systemClock, millis, work).catch(() => undefined);
   }
 
   private store(): Opened {

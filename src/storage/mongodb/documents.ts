@@ -178,15 +178,6 @@ export function storedOf({ _id: key, _annex }: Pick<StateDocument, '_id' | '_ann
   return { key, revision: _annex.revision, ...readRecord(_annex.bytes) };
 }
 
-/** Reads some objects of a type from the projection. */
-export async function readStates(
-  { db, latest }: Database,
-  resource: string,
-  keys: readonly string[],
-): Promise<Map<string, StoredObject>> {
-  return statesIn(statesOf(db, resource), keys, latest.options);
-}
-
 /** Reads the objects with these keys from a collection; tombstones are left out. */
 export async function statesIn(
   collection: Collection<StateDocument>,

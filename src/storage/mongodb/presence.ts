@@ -3,7 +3,7 @@ import type { Collection, Db } from 'mongodb';
 import type { Clock } from '../../util/clock.js';
 import type { Presence } from '../interfaces.js';
 import { unavailable } from './connection/failures.js';
-import { withTimeout } from './connection/with-timeout.js';
+import { withTimeout } from '../../util/with-timeout.js';
 
 const REPLICAS = 'replicas';
 const PRESENT_MILLIS = 15_000;

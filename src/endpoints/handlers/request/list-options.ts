@@ -10,7 +10,7 @@ import {
 import { parseLabelSelector } from '../../../apimachinery/selectors/label-parser.js';
 import { type LabelSelector, SelectorError } from '../../../apimachinery/selectors/labels.js';
 import type { ServedVersion } from '../../../registry/rest/served.js';
-import type { ListRequest } from '../../../registry/generic/list-options.js';
+import type { ListRequest } from '../../../registry/generic/list.js';
 import type { SelectionPredicate } from '../../../apimachinery/selectors/selection-predicate.js';
 import type { Query } from './query.js';
 

@@ -12,7 +12,7 @@ import type {
 } from '../../../storage/cacher/interfaces.js';
 import type { SelectionPredicate } from '../../../apimachinery/selectors/selection-predicate.js';
 import { type Stopwatch, timed } from '../../../util/metrics/stopwatch.js';
-import { messageOf } from '../../../util/error-message.js';
+import { asError } from '../../../util/error-message.js';
 import { DelegatingCache } from '../../generic/store/delegating-cache.js';
 import { instrumentCache } from '../../generic/store/instrumented-store.js';
 import { ConvertedSelection, selectableAsStored } from './converted-selection.js';
@@ -116,7 +116,7 @@ class PreparingReceiver implements WatchReceiver {
         await this.prepare(previous.values());
       } catch (error) {
         this.stop();
-        this.receiver.ended(error instanceof Error ? error : new Error(messageOf(error)));
+        this.receiver.ended(asError(error));
         return;
       }
       if (this.isStopped()) break;

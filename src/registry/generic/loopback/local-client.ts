@@ -21,12 +21,11 @@ import { admissionVersions } from '../admission-versions.js';
 import { createObject } from '../create.js';
 import { deleteObject, type DeleteOptions, deleteOptionsObject } from '../delete.js';
 import { deleteCollection } from '../delete-collection.js';
-import type { ListRequest } from '../list-options.js';
 import { OrderedEvents } from './ordered-events.js';
 import { retryOnPendingConversion, decodeInVersion } from './conversion-retry.js';
 import { yieldForOwnTurn } from '../../../scheduling/slicer.js';
 import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
-import { listObjects } from '../list.js';
+import { listObjects, type ListRequest } from '../list.js';
 import { updateObject } from '../update.js';
 import { WATCH_ALL, watchUntilDone } from './watch-until-done.js';
 import { NEVER_ABORTED } from '../../../util/never-aborted.js';
@@ -80,30 +79,26 @@ export class LocalClients implements LoopbackClients {
   }
 }
 
-/** Returns the version in which the controllers see a type: the storage version, even if hidden, or else the first served one. */
-function findApi(registry: ApiRegistry, type: GroupResource): StoredApi {
-  const bundle = registry.bundleOf(type);
-  let first: StoredApi | undefined;
-  for (const api of bundle?.apis ?? []) {
-    if (api.kind !== 'stored') continue;
-    const { version, type: described } = api.served;
-    if (version.name === described.storageVersion) return api;
-    first ??= api;
-  }
-  const found = bundle?.hidden ?? first;
-  if (found === undefined)
-    throw new ApiError(404, 'NotFound', `no type ${type.resource} in group "${type.group}" is served`);
-  return found;
-}
-
 class LocalClient implements LoopbackClient {
   constructor(
     private readonly options: LocalClientOptions,
     private readonly type: GroupResource,
   ) {}
 
+  /** Returns the version in which the controllers see the type: the storage version, even if hidden, or else the first served one. */
   private api(): StoredApi {
-    return findApi(this.options.registry, this.type);
+    const bundle = this.options.registry.bundleOf(this.type);
+    let first: StoredApi | undefined;
+    for (const api of bundle?.apis ?? []) {
+      if (api.kind !== 'stored') continue;
+      const { version, type: described } = api.served;
+      if (version.name === described.storageVersion) return api;
+      first ??= api;
+    }
+    const found = bundle?.hidden ?? first;
+    if (found === undefined)
+      throw new ApiError(404, 'NotFound', `no type ${this.type.resource} in group "${this.type.group}" is served`);
+    return found;
   }
 
   /** Throws 403 unless the user is allowed. */

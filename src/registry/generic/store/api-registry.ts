@@ -35,15 +35,14 @@ export interface ApiBundle {
   readonly groupPriority: number;
 }
 
-interface VersionEntry {
-  readonly resources: Map<string, InstalledApi>;
-}
+/** The resources of a version by name. */
+type Resources = Map<string, InstalledApi>;
 
 const isBuiltIn = (api: InstalledApi): boolean => api.kind === 'virtual' || !api.served.type.custom;
 
 /** The installed APIs by group, version and resource. They change as definitions come and go. */
 export class ApiRegistry {
-  private readonly groups = new Map<string, Map<string, VersionEntry>>();
+  private readonly groups = new Map<string, Map<string, Resources>>();
   private readonly bundles = new Map<string, ApiBundle>();
   private readonly listeners = new Set<() => void>();
   private readonly removals = new Set<(gone: GroupResource) => void>();
@@ -63,11 +62,11 @@ export class ApiRegistry {
     this.bundles.set(key, bundle);
     for (const api of bundle.apis) {
       const { group, version, resource } = groupVersionResourceOf(api);
-      const versions = this.groups.get(group) ?? new Map<string, VersionEntry>();
+      const versions = this.groups.get(group) ?? new Map<string, Resources>();
       this.groups.set(group, versions);
-      const entry = versions.get(version) ?? { resources: new Map<string, InstalledApi>() };
-      versions.set(version, entry);
-      entry.resources.set(resource, api);
+      const resources: Resources = versions.get(version) ?? new Map<string, InstalledApi>();
+      versions.set(version, resources);
+      resources.set(resource, api);
     }
     this.changed();
   }
@@ -90,7 +89,7 @@ export class ApiRegistry {
   }
 
   lookup(group: string, version: string, resource: string): InstalledApi | undefined {
-    return this.groups.get(group)?.get(version)?.resources.get(resource);
+    return this.groups.get(group)?.get(version)?.get(resource);
   }
 
   /** True once all definitions in the store are served. Until then, a type that is not found may exist. */
@@ -105,7 +104,7 @@ export class ApiRegistry {
 
   /** Returns the resource with the given kind, or undefined if no served type has it. */
   resourceOfKind({ group, version, kind }: GroupVersionKind): string | undefined {
-    for (const [resource, api] of this.groups.get(group)?.get(version)?.resources ?? []) {
+    for (const [resource, api] of this.groups.get(group)?.get(version) ?? []) {
       if ((api.kind === 'virtual' ? api.type.kind : api.served.gvk.kind) === kind) return resource;
     }
     return undefined;
@@ -119,7 +118,7 @@ export class ApiRegistry {
 
   /** Reports whether a group version is served by built-in types. Unknown paths below custom ones are answered differently. */
   isBuiltIn(group: string, version: string): boolean {
-    for (const api of this.groups.get(group)?.get(version)?.resources.values() ?? []) {
+    for (const api of this.groups.get(group)?.get(version)?.values() ?? []) {
       if (isBuiltIn(api)) return true;
     }
     return false;
@@ -196,9 +195,9 @@ export class ApiRegistry {
     for (const api of bundle.apis) {
       const { group, version, resource } = groupVersionResourceOf(api);
       const versions = this.groups.get(group);
-      const entry = versions?.get(version);
-      if (entry?.resources.get(resource) === api) entry.resources.delete(resource);
-      if (entry?.resources.size === 0) versions?.delete(version);
+      const resources = versions?.get(version);
+      if (resources?.get(resource) === api) resources.delete(resource);
+      if (resources?.size === 0) versions?.delete(version);
       if (versions?.size === 0) this.groups.delete(group);
     }
     return true;
@@ -214,15 +213,15 @@ export class ApiRegistry {
       (a, b) => (priorities.get(a) ?? 0) - (priorities.get(b) ?? 0) || (a < b ? -1 : 1),
     );
     return names.map((name) => {
-      const versions = [...(this.groups.get(name) ?? new Map<string, VersionEntry>())].sort(([a], [b]) =>
+      const versions = [...(this.groups.get(name) ?? new Map<string, Resources>())].sort(([a], [b]) =>
         compareVersions(a, b),
       );
       return {
         name,
         preferredVersion: versions[0]?.[0] ?? '',
-        versions: versions.map(([version, entry]) => ({
+        versions: versions.map(([version, resources]) => ({
           version,
-          resources: resourceEntries(entry),
+          resources: resourceEntries(resources),
           custom: !this.isBuiltIn(name, version),
         })),
       };
@@ -236,9 +235,9 @@ function groupVersionResourceOf(api: InstalledApi): { group: string; version: st
 }
 
 /** Returns the resources sorted by name. The subresources of a custom resource keep the order of its definition. */
-function resourceEntries(entry: VersionEntry): ApiResourceEntry[] {
+function resourceEntries(resources: Resources): ApiResourceEntry[] {
   const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
-  const described = [...entry.resources].map(([name, api]) => ({ name, entries: entriesOf(api) }));
+  const described = [...resources].map(([name, api]) => ({ name, entries: entriesOf(api) }));
   if (described.every(({ entries }) => entries.custom))
     return described.sort(byName).flatMap(({ entries }) => entries.list);
   return described.flatMap(({ entries }) => entries.list).sort(byName);

@@ -17,6 +17,7 @@ import { FieldManager } from '../../../managedfields/field-manager.js';
 import { emptyObjectOf } from '../../../apimachinery/scheme/empty-objects.js';
 import type { CachedObject, Representation } from '../../../storage/cacher/interfaces.js';
 import type { BuiltinTypes } from '../../../structured-merge-diff/schema/builtin-types.js';
+import { asBuffer } from '../../../util/bytes.js';
 import type { Clock } from '../../../util/clock.js';
 import type { StoredApi } from './api-registry.js';
 import type {
@@ -285,7 +286,7 @@ const encodeItem = (object: JsonObject): Uint8Array => Buffer.from(stringifyJson
 /** Strips apiVersion and kind, with which a stored object begins before metadata (see EncodedObject). */
 function withoutTypeMeta(object: CachedObject): Uint8Array {
   const { bytes } = object;
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const buffer = asBuffer(bytes);
   const at = buffer.indexOf(METADATA);
   if (at < 0 || object.undecodable) return encodeItem(object.decode());
   const out = Buffer.allocUnsafe(buffer.length - at + 1);

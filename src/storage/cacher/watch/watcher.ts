@@ -1,45 +1,121 @@
 import type { Clock } from '../../../util/clock.js';
-import { compacted } from '../../errors.js';
+import { compacted, StorageError } from '../../errors.js';
 import type { LogEvent, Revision } from '../../interfaces.js';
 import { asError } from '../../../util/error-message.js';
 import { Slicer, yieldNow } from '../../../scheduling/slicer.js';
-import { CachedEvent, type Change } from './events.js';
+import { CachedEvent, Change } from './events.js';
 import { selects } from '../selections.js';
 import type { TypeHistory } from './history.js';
-import type { CacheWatchOptions, Watcher, WatchReceiver } from '../interfaces.js';
+import type { CacheWatchOptions, ReadAtPresent, Watcher, WatchReceiver } from '../interfaces.js';
+import type { Shared } from '../shared.js';
+import { cachedItem, type ItemSource } from '../tree/cached-item.js';
 import { rangeOf, type State } from '../tree/page.js';
-import type { Member, Scope, WatchGroups } from './groups.js';
-
-/** The parts of the cache that its watchers use. */
-export interface WatchSource {
-  readonly clock: Clock;
-  readonly history: TypeHistory;
-  readonly groups: WatchGroups;
-  /** The maximum number of events that a full watcher may fall behind. */
-  readonly maxBacklog: number;
-  /** Returns the revision up to which the cache has seen every event. */
-  revision(): Revision;
-  /** Resolves when the cache has seen a revision, without a time limit. */
-  reach(revision: Revision, signal: AbortSignal): Promise<void>;
-  /** Reads the events of all types after a revision from the backend's log. */
-  log(after: Revision, signal: AbortSignal): AsyncIterable<readonly LogEvent[]>;
-  /** Returns the change that an event makes, or undefined if the event is about another type. */
-  change(event: LogEvent): Change | undefined;
-  /** Called when the watcher has ended, for any reason. */
-  onStopped(watcher: CacheWatcher): void;
-}
+import { WatchGroups, type Member, type Scope } from './groups.js';
 
 /** The maximum number of changes evaluated for one delivery while catching up. */
 const STEP = 200;
 const BOOKMARK_MILLIS = 60_000;
 const BEFORE_DEADLINE_MILLIS = 2_000;
 
+/** The watchers of a type. Those that have caught up with its history are in groups, which receive the changes. */
+export class Watchers {
+  private groups = new WatchGroups();
+  private readonly all = new Set<CacheWatcher>();
+
+  constructor(
+    readonly shared: Shared,
+    private readonly items: ItemSource,
+    /** Returns the revision up to which the cache has seen every event. */
+    readonly revision: () => Revision,
+  ) {}
+
+  get size(): number {
+    return this.all.size;
+  }
+
+  /** Starts a watch of the history, which is that of the last load. `initialState` returns the state whose objects the watch begins with. */
+  start(
+    options: CacheWatchOptions,
+    receiver: WatchReceiver,
+    history: TypeHistory,
+    initialState: (at: ReadAtPresent) => State,
+  ): CacheWatcher {
+    const { backend, maxWatchers } = this.shared;
+    if (this.all.size >= maxWatchers) {
+      throw new StorageError('unavailable', `${this.items.type().resource} already has ${this.all.size} watchers`);
+    }
+    const { start } = options;
+    let watcher: CacheWatcher;
+    if (start.mode === 'exact') {
+      const { revision } = start;
+      if (revision < backend.compactedRevision() && revision < history.since) throw compacted(revision);
+      const position = revision < history.since ? -1 : history.positionAfter(revision);
+      watcher = new CacheWatcher(this, history, this.groups, options, receiver, revision, position, undefined);
+    } else {
+      watcher = new CacheWatcher(
+        this,
+        history,
+        this.groups,
+        options,
+        receiver,
+        this.revision(),
+        history.end,
+        initialState(start),
+      );
+    }
+    this.all.add(watcher);
+    void watcher.run();
+    return watcher;
+  }
+
+  /** Finds the watchers that a change concerns; they receive it with the next `flush`. */
+  collect(change: Change): void {
+    this.groups.collect(change);
+  }
+
+  flush(): void {
+    this.groups.flush();
+    for (const watcher of this.all) watcher.checkBacklog();
+  }
+
+  sendBookmarks(now: number): void {
+    let event: CachedEvent | undefined;
+    const make = (): CachedEvent => (event ??= new CachedEvent('BOOKMARK', this.revision(), undefined));
+    for (const watcher of this.all) watcher.bookmark(now, make);
+  }
+
+  /** Called when the type has been loaded: changes from now on reach only the watchers that start from now on. */
+  regroup(): void {
+    this.groups = new WatchGroups();
+  }
+
+  /** Ends all watchers. */
+  end(): void {
+    for (const watcher of [...this.all]) watcher.end('closed');
+  }
+
+  /** Called when a watcher has ended, for any reason. */
+  remove(watcher: CacheWatcher): void {
+    this.all.delete(watcher);
+  }
+
+  /** Returns the change that an event of the backend's log makes, or undefined if the event is about another type. */
+  loggedChange({ resource, key, revision, type, object, previous: before }: LogEvent): Change | undefined {
+    const { items } = this;
+    if (resource !== items.type().resource) return undefined;
+    const current = type === 'DELETED' ? undefined : cachedItem(object, items);
+    const previous = before === undefined ? undefined : cachedItem(before, items);
+    return new Change(key, revision, current, previous);
+  }
+}
+
 /**
  * A watcher has a position in the type's history. While it is at the end, it is a member of a group and receives events as they arrive. If
  * its transport is full, or if it starts in the past, it reads the history at its own pace, and the backend's log if it starts before that
  * history. Therefore no events are queued for it.
  */
-export class CacheWatcher implements Watcher, Member {
+class CacheWatcher implements Watcher, Member {
+  private readonly clock: Clock;
   private readonly scope: Scope;
   private readonly stopping = new AbortController();
   private stopped = false;
@@ -50,7 +126,10 @@ export class CacheWatcher implements Watcher, Member {
   private nextBookmark: number;
 
   constructor(
-    private readonly source: WatchSource,
+    private readonly owner: Watchers,
+    /** The history of the last load, and the watchers that have caught up with it. */
+    private readonly history: TypeHistory,
+    private readonly groups: WatchGroups,
     private readonly options: CacheWatchOptions,
     private readonly receiver: WatchReceiver,
     /** The revision up to which the client knows every change, or will after the initial state. */
@@ -58,6 +137,7 @@ export class CacheWatcher implements Watcher, Member {
     private position: number,
     private initial: State | undefined,
   ) {
+    this.clock = owner.shared.clock;
     this.scope = { prefix: options.prefix, key: options.key, predicate: options.predicate };
     this.nextBookmark = this.bookmarkTime();
   }
@@ -71,10 +151,10 @@ export class CacheWatcher implements Watcher, Member {
     if (this.stopped) return;
     this.stopped = true;
     this.stopping.abort();
-    if (this.live) this.source.groups.leave(this, this.scope);
+    if (this.live) this.groups.leave(this, this.scope);
     this.live = false;
     this.initial = undefined;
-    this.source.onStopped(this);
+    this.owner.remove(this);
     this.wakeUp();
   }
 
@@ -92,9 +172,10 @@ export class CacheWatcher implements Watcher, Member {
       while (!this.stopped) {
         if (this.full || this.live) await this.waitForWake();
         // The watch starts in the future, or the log that it has read is ahead of the cache.
-        else if (this.seen > this.source.revision()) await this.source.reach(this.seen, this.stopping.signal);
-        else if (this.position < this.source.history.start) await this.readLog();
-        else if (this.position < this.source.history.end) await this.catchUp();
+        else if (this.seen > this.owner.revision())
+          await this.owner.shared.waits.reach(this.seen, this.stopping.signal);
+        else if (this.position < this.history.start) await this.readLog();
+        else if (this.position < this.history.end) await this.catchUp();
         else this.join();
       }
     } catch (error) {
@@ -110,16 +191,16 @@ export class CacheWatcher implements Watcher, Member {
     }
     if (!this.full || this.stopped) return;
     this.live = false;
-    this.source.groups.leave(this, this.scope);
-    this.seen = this.source.revision();
-    this.position = this.source.history.end;
+    this.groups.leave(this, this.scope);
+    this.seen = this.owner.revision();
+    this.position = this.history.end;
     this.wakeUp();
   }
 
   /** Called after each batch of events; ends a watcher that lags too far behind. */
   checkBacklog(): void {
     if (!this.full || this.live || this.initial !== undefined) return;
-    if (this.source.history.end - this.position > this.source.maxBacklog) this.end('slow');
+    if (this.history.end - this.position > this.owner.shared.maxBacklog) this.end('slow');
   }
 
   /** Sends a bookmark if one is due and the client has received everything that it covers. */
@@ -130,15 +211,15 @@ export class CacheWatcher implements Watcher, Member {
   }
 
   private bookmarkTime(): number {
-    const regular = this.source.clock.monotonic() + BOOKMARK_MILLIS;
+    const regular = this.clock.monotonic() + BOOKMARK_MILLIS;
     const last = this.options.deadline - BEFORE_DEADLINE_MILLIS;
-    return last > this.source.clock.monotonic() ? Math.min(regular, last) : regular;
+    return last > this.clock.monotonic() ? Math.min(regular, last) : regular;
   }
 
   private join(): void {
     this.live = true;
     this.wasLive = true;
-    this.source.groups.join(this, this.scope);
+    this.groups.join(this, this.scope);
   }
 
   private send(events: readonly CachedEvent[]): void {
@@ -174,7 +255,7 @@ export class CacheWatcher implements Watcher, Member {
     const { key, predicate } = this.options;
     const { from, to } = rangeOf(tree, key ?? this.options.prefix);
     let events: CachedEvent[] = [];
-    const slicer = new Slicer(this.source.clock);
+    const slicer = new Slicer(this.clock);
     for (const { leaf, start, end } of tree.segments(from, to)) {
       for (let i = start; i < end; i++) {
         // With a selector, use the leaf's own items: their attributes are computed once for all watchers.
@@ -194,7 +275,7 @@ export class CacheWatcher implements Watcher, Member {
   }
 
   private async catchUp(): Promise<void> {
-    const { history, clock } = this.source;
+    const { history, clock } = this;
     const slicer = new Slicer(clock);
     while (!this.full && !this.stopped && this.position < history.end) {
       const events: CachedEvent[] = [];
@@ -221,8 +302,7 @@ export class CacheWatcher implements Watcher, Member {
 
   /** Reads the backend's log until the history in memory continues from there. */
   private async readLog(): Promise<void> {
-    const { source } = this;
-    const { history } = source;
+    const { history } = this;
     if (this.wasLive) {
       this.end('slow');
       return;
@@ -238,21 +318,21 @@ export class CacheWatcher implements Watcher, Member {
   }
 
   private async replay(signal: AbortSignal): Promise<void> {
-    const { source } = this;
+    const { owner, history } = this;
     let last = this.seen;
-    for await (const batch of source.log(last, signal)) {
+    for await (const batch of owner.shared.backend.events(last, signal)) {
       const events: CachedEvent[] = [];
       for (const event of batch) {
         // The log has no gaps; a gap means that events were lost.
         if (event.revision !== last + 1) throw compacted(last);
         last = event.revision;
-        const change = source.change(event);
+        const change = owner.loggedChange(event);
         if (change !== undefined) this.select(change, events);
       }
       this.seen = Math.max(this.seen, batch.at(-1)?.revision ?? 0);
       if (events.length > 0) this.send(events);
       await this.waitForRoom();
-      if (this.stopped || this.seen >= source.history.since) return;
+      if (this.stopped || this.seen >= history.since) return;
     }
   }
 }

@@ -43,7 +43,7 @@ export class GrpcClient {
     private readonly clock: Clock,
   ) {}
 
-  /** Calls a method. Waits for the service to be reachable for as long as the call may take. Throws TransformError. */
+  /** Calls a method, `/<service>/<method>`. Waits for the service to be reachable for as long as the call may take. Throws TransformError. */
   async call(method: string, request: Uint8Array, timeoutMillis: number): Promise<Uint8Array> {
     const late = new AbortController();
     const timer = this.clock.setTimer(timeoutMillis, () => late.abort());
@@ -73,7 +73,7 @@ export class GrpcClient {
       let reached = !session.connecting;
       const stream = session.request({
         [constants.HTTP2_HEADER_METHOD]: 'POST',
-        [constants.HTTP2_HEADER_PATH]: `/v2.KeyManagementService/${method}`,
+        [constants.HTTP2_HEADER_PATH]: method,
         [constants.HTTP2_HEADER_AUTHORITY]: 'localhost',
         [constants.HTTP2_HEADER_CONTENT_TYPE]: 'application/grpc',
         [constants.HTTP2_HEADER_TE]: 'trailers',

@@ -3,7 +3,7 @@ import { aggregateMessages, asError, messageOf } from '../../../util/error-messa
 import { hashLabel } from '../../../util/files/config-metrics.js';
 import type { Clock, Timer } from '../../../util/clock.js';
 import { LruCache } from '../../../util/caches/lru-cache.js';
-import { Gcm, SeededGcm } from '../aes.js';
+import { Gcm, SeededGcm } from '../ciphers.js';
 import { type Decrypted, TransformError, type Transformer } from '../transformer.js';
 import {
   type Annotations,

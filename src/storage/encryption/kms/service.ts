@@ -59,7 +59,7 @@ export class GrpcKmsService implements KmsService {
     const begun = clock.monotonic();
     const name = `/v2.KeyManagementService/${method}`;
     try {
-      const answer = await this.client.call(method, request, timeoutMillis);
+      const answer = await this.client.call(name, request, timeoutMillis);
       called(name, clock.monotonic() - begun, undefined);
       return answer;
     } catch (error) {

@@ -9,7 +9,7 @@ import { laterOf, type Moment } from '../log/time.js';
 import type { Projector } from '../projection/projector.js';
 import type { CurrentStates } from '../reading/reader.js';
 import { Turns } from './turns.js';
-import { withTimeout } from '../connection/with-timeout.js';
+import { withTimeout } from '../../../util/with-timeout.js';
 import { WriteHealth } from './write-health.js';
 import type { Appender, Inserted } from './appender.js';
 import { Batch, type PendingWrite } from './batch.js';

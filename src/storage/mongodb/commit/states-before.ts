@@ -1,3 +1,4 @@
+import { append } from '../../../util/append.js';
 import type { StoredObject } from '../../interfaces.js';
 import type { LogFollower } from '../following/follower.js';
 import type { CurrentStates } from '../reading/reader.js';
@@ -20,15 +21,13 @@ export function readMissingStates(
   pending: readonly PendingWrite[],
   { known, follower, current }: StatesOptions,
 ): Promise<Read> | undefined {
-  const unknown = new Map<string, Set<string>>();
+  const unknown = new Map<string, string[]>();
   let isUnsure = false;
   for (const { request } of pending) {
     const { resource, key, expected } = request;
     const state = known.before(request);
     if (state === undefined) {
-      const keys = unknown.get(resource);
-      if (keys === undefined) unknown.set(resource, new Set([key]));
-      else keys.add(key);
+      append(unknown, resource, key);
       continue;
     }
     const revision = state.object?.revision ?? 0;
@@ -38,8 +37,9 @@ export function readMissingStates(
   if (unknown.size === 0) return isUnsure ? follower.catchUp().then(() => new Map()) : undefined;
   return known.learn(async () => {
     const all = new Map<string, StoredObject | undefined>();
-    for (const [resource, keys] of unknown) {
-      const states = await current.read(resource, [...keys]);
+    for (const [resource, wanted] of unknown) {
+      const keys = [...new Set(wanted)];
+      const states = await current.read(resource, keys);
       for (const key of keys) all.set(headId(resource, key), states.get(key));
     }
     return all;

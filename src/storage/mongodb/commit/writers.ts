@@ -1,7 +1,7 @@
 import type { Collection, MongoClient } from 'mongodb';
 import type { Clock } from '../../../util/clock.js';
 import { MAIN_LOG, WRITERS } from '../documents.js';
-import { withTimeout } from '../connection/with-timeout.js';
+import { withTimeout } from '../../../util/with-timeout.js';
 
 /** A running replica, with one document for each log that it writes to. */
 export interface WriterDocument {

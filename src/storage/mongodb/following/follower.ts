@@ -9,7 +9,7 @@ import { closed, isTokenLost, unavailable } from '../connection/failures.js';
 import { batchesAfter, firstOf, readFloor, readOldest, type Head } from '../log/read.js';
 import { isWithin, momentOf, type Moment } from '../log/time.js';
 import type { Backlog } from './backlog.js';
-import { withTimeout } from '../connection/with-timeout.js';
+import { withTimeout } from '../../../util/with-timeout.js';
 
 export interface FollowerOptions {
   readonly client: MongoClient;
@@ -183,8 +183,6 @@ export class LogFollower {
   private newFeed(revision: Revision): EventFeed {
     return new EventFeed({
       revision,
-      maxEvents: 512,
-      maxBytes: 4 << 20,
       readLog: (after) => this.readLog(after),
     });
   }

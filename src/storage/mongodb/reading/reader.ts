@@ -1,7 +1,7 @@
 import { append } from '../../../util/append.js';
 import type { StoredObject } from '../../interfaces.js';
 import { yieldNow } from '../../../scheduling/slicer.js';
-import { readStates, type LogPlace } from '../documents.js';
+import { statesIn, statesOf, type LogPlace } from '../documents.js';
 import type { LogFollower } from '../following/follower.js';
 import type { Backlog } from '../following/backlog.js';
 
@@ -33,7 +33,8 @@ export class CurrentStates {
       else if (ahead.object !== undefined) states.set(key, ahead.object);
     }
     if (projected.length === 0) return states;
-    for (const [key, object] of await readStates(place, resource, projected)) states.set(key, object);
+    const found = await statesIn(statesOf(place.db, resource), projected, place.latest.options);
+    for (const [key, object] of found) states.set(key, object);
     return states;
   }
 }

@@ -1,3 +1,4 @@
+import { append } from '../../../util/append.js';
 import type { Clock, Timer } from '../../../util/clock.js';
 import type { Revision } from '../../interfaces.js';
 import {
@@ -138,17 +139,14 @@ export class History {
     // The newest batch stays, because it holds the current revision.
     const trimmed = { _id: { $lte: floor, $lt: newest } };
     const log = batchesOf(place);
-    const deleted = new Map<string, Set<string>>();
+    const deleted = new Map<string, string[]>();
     const projection = { 'entries.resource': 1, 'entries.key': 1, 'entries.type': 1 };
     for await (const { entries } of log.find({ ...trimmed, 'entries.type': 'DELETED' }, { projection })) {
       for (const { resource, key, type } of entries) {
-        if (type !== 'DELETED') continue;
-        const keys = deleted.get(resource);
-        if (keys === undefined) deleted.set(resource, new Set([key]));
-        else keys.add(key);
+        if (type === 'DELETED') append(deleted, resource, key);
       }
     }
-    for (const [resource, keys] of deleted) await this.removeTombstones(resource, [...keys], floor);
+    for (const [resource, keys] of deleted) await this.removeTombstones(resource, [...new Set(keys)], floor);
     await log.deleteMany(trimmed);
     // A missing document means the same as one at or below the floor: no batch above the floor is projected.
     await metaOf(place.db).deleteMany({ _id: /^projected\./, log: place.name, revision: { $lte: floor } });

@@ -1,13 +1,13 @@
-import type { JsonObject } from '../../../apimachinery/json/json.js';
-import { Budget } from '../budget.js';
-import { Tree } from './btree.js';
-import type { LeafData } from './leaf-data.js';
-import { cachedItem, type CachedItem } from './cached-item.js';
-import { hashOf, labelHashes } from './label-hashes.js';
-import { makePage } from './page.js';
-import { systemClock } from '../../../util/clock.js';
-import { compileSelection, FieldSelector } from '../../../apimachinery/selectors/field-selectors.js';
-import { parseLabelSelector } from '../../../apimachinery/selectors/label-parser.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import { Budget } from './budget.js';
+import { Tree } from './tree/btree.js';
+import type { LeafData } from './tree/leaf-data.js';
+import { cachedItem, type CachedItem } from './tree/cached-item.js';
+import { hashOf, labelHashes } from './selections.js';
+import { makePage } from './tree/page.js';
+import { systemClock } from '../../util/clock.js';
+import { compileSelection, FieldSelector } from '../../apimachinery/selectors/field-selectors.js';
+import { parseLabelSelector } from '../../apimachinery/selectors/label-parser.js';
 
 const budget = new Budget(1 << 20);
 const type = {

@@ -1,10 +1,12 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
+import { xsalsa20poly1305 } from '@noble/ciphers/salsa.js';
 import { type Decrypted, TransformError, type Transformer } from './transformer.js';
 
 const BLOCK = 16;
 const NONCE = 12;
 const TAG = 16;
 const INFO = 32;
+const SECRETBOX_NONCE = 24;
 const TOO_SHORT = 'the stored data was shorter than the required size';
 
 /** AES-CBC with PKCS#7 padding and a random IV in front of the blocks. It authenticates nothing. */
@@ -70,6 +72,29 @@ export class SeededGcm implements Transformer {
   /** Returns the first block of HKDF's expansion with SHA-256, which is as long as a key. */
   private keyFor(info: Uint8Array): Uint8Array {
     return createHmac('sha256', this.seed).update(info).update(Uint8Array.of(1)).digest();
+  }
+}
+
+/** NaCl's secretbox: XSalsa20 and Poly1305, with a random nonce in front of the box. The context is not authenticated. */
+export class Secretbox implements Transformer {
+  constructor(private readonly key: Uint8Array) {}
+
+  fromStorage(data: Uint8Array): Decrypted {
+    if (data.length < SECRETBOX_NONCE + TAG) throw new TransformError(TOO_SHORT);
+    try {
+      return {
+        data: xsalsa20poly1305(this.key, data.subarray(0, SECRETBOX_NONCE)).decrypt(data.subarray(SECRETBOX_NONCE)),
+        stale: false,
+      };
+    } catch {
+      // The wording of kube-apiserver.
+      throw new TransformError('output array was not large enough for encryption');
+    }
+  }
+
+  toStorage(data: Uint8Array): Uint8Array {
+    const nonce = randomBytes(SECRETBOX_NONCE);
+    return Buffer.concat([nonce, xsalsa20poly1305(this.key, nonce).encrypt(data)]);
   }
 }
 

@@ -1,9 +1,10 @@
-import { type DetailedJson, goKind } from '../../../apimachinery/json/decode.js';
-import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
-import type { GroupVersionKind, KubeObject } from '../../../apimachinery/meta/meta.js';
-import { strictErrors } from '../../../apimachinery/scheme/builtin-schema.js';
-import { MetadataError, readMetadata } from '../../../schema/metadata.js';
-import { DecodeError, type DecodedObject } from '../../rest/served.js';
+import { type DetailedJson, goKind } from '../../apimachinery/json/decode.js';
+import { isObject, type JsonObject, type JsonValue, objectAt } from '../../apimachinery/json/json.js';
+import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
+import { strictErrors } from '../../apimachinery/scheme/builtin-schema.js';
+import { MetadataError, readMetadata } from '../../schema/metadata.js';
+import { Age, tableOf } from '../builtin/shared/table.js';
+import { DecodeError, type DecodedObject } from '../rest/served.js';
 
 export const SCALE_GVK: GroupVersionKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' };
 
@@ -87,3 +88,12 @@ function mismatch(value: JsonValue, struct: string, path: string, type: FieldTyp
     typeof value === 'number' || typeof value === 'bigint' ? `number ${literal ?? String(value)}` : goKind(value);
   return `json: cannot unmarshal ${what} into Go struct field ${struct}.${path} of type ${type}`;
 }
+
+/** The Table of a scale subresource. */
+export const scaleTable = tableOf('apis/autoscaling/v1/scale', (scale) => [
+  scale.metadata.name ?? '',
+  // Zero replicas are omitted from the spec, so the cell is empty.
+  objectAt(scale, 'spec')?.['replicas'] || null,
+  objectAt(scale, 'status')?.['replicas'] ?? 0,
+  Age.of(scale),
+]);

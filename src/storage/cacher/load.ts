@@ -1,15 +1,16 @@
-import type { Clock } from '../../../util/clock.js';
-import { StorageError } from '../../errors.js';
-import type { Backend, LogEvent, Revision, StoredObject, WalkedObject } from '../../interfaces.js';
-import { Slicer } from '../../../scheduling/slicer.js';
-import type { LeafData, ItemLeaf } from '../tree/leaf-data.js';
-import { Tree } from '../tree/btree.js';
-import { Leaf, LEAF_BULK } from '../tree/leaf.js';
-import { cachedItem, CachedItem, type ItemSource } from '../tree/cached-item.js';
-import { PackedItems, type PackingSource } from '../tree/packed-items.js';
-import { copyOf } from '../../../util/bytes.js';
-import { UNCHECKED } from '../../record.js';
-import type { ItemTree } from '../tree/page.js';
+import { sleep, type Clock } from '../../util/clock.js';
+import { StorageError } from '../errors.js';
+import type { LogEvent, Revision, StoredObject, WalkedObject } from '../interfaces.js';
+import { Slicer } from '../../scheduling/slicer.js';
+import type { LeafData, ItemLeaf } from './tree/leaf-data.js';
+import { Tree } from './tree/btree.js';
+import { Leaf, LEAF_BULK } from './tree/leaf.js';
+import { cachedItem, CachedItem, type ItemSource } from './tree/cached-item.js';
+import { PackedItems, type PackingSource } from './tree/packed-items.js';
+import { copyOf } from '../../util/bytes.js';
+import { UNCHECKED } from '../record.js';
+import type { ItemTree } from './tree/page.js';
+import type { Shared } from './shared.js';
 
 const MAX_PENDING_BYTES = 64 << 20;
 const LOAD_ATTEMPTS = 5;
@@ -18,29 +19,48 @@ const RETRY_MILLIS = 500;
 /** Errors that retrying does not fix; the next read of the type starts another load. */
 const FINAL: ReadonlySet<string> = new Set(['closed', 'corrupt']);
 
-export interface LoadOptions {
-  readonly resource: string;
-  readonly backend: Pick<Backend, 'list'>;
-  readonly clock: Clock;
-  readonly source: PackingSource;
-  /** The maximum bytes of objects held in memory at the end of the load, if a local file has them, too. */
-  readonly warmBytes: number;
-  /** The maximum number of events buffered during the load; beyond that the load starts over. */
-  readonly maxPending: number;
-  /** Returns the revision up to which every event was delivered to the caches of all types. */
-  followed(): Revision;
-  /**
-   * Called once, in the same step in which the load was found to be complete: with the objects at a revision, and all events of the type
-   * since the load began. The events up to the revision are in the objects already.
-   */
-  install(loaded: Loaded, events: readonly LogEvent[]): void;
-}
-
 export interface Loaded {
   readonly tree: ItemTree;
   readonly revision: Revision;
   /** The number of items in the tree whose bytes cannot be decoded. */
   readonly undecodable: number;
+}
+
+/**
+ * The phase of a type's cache (docs/design/watch-cache.md). Reads are answered only in `live`. In the other phases they wait until the
+ * phase ends, and check again.
+ */
+export type Phase =
+  /** No state belongs to the current revision, and none is loaded until a read needs it. */
+  | { readonly name: 'unloaded' }
+  /** Events are buffered during the load. */
+  | ({ readonly name: 'loading'; readonly load: TypeLoad } & PhaseEnd)
+  /** Events are applied while the selector attributes are recomputed. */
+  | ({ readonly name: 'retyping' } & PhaseEnd)
+  /** The state holds everything up to `revision()`. */
+  | { readonly name: 'live' }
+  | { readonly name: 'closed'; readonly error: StorageError };
+
+export const UNLOADED: Phase = { name: 'unloaded' };
+export const LIVE: Phase = { name: 'live' };
+
+/** A promise for the end of a phase, and the function that settles it. */
+interface PhaseEnd {
+  readonly left: Promise<void>;
+  readonly leave: (error?: unknown) => void;
+}
+
+export function phaseEnd(): PhaseEnd {
+  let leave: PhaseEnd['leave'] = () => undefined;
+  const left = new Promise<void>((resolve, reject) => {
+    leave = (error) => {
+      if (error === undefined) resolve();
+      else reject(error instanceof Error ? error : new Error('the cache failed', { cause: error }));
+    };
+  });
+  // There may be no waiting read.
+  left.catch(() => undefined);
+  return { left, leave };
 }
 
 /** The events of the type after a revision. */
@@ -74,8 +94,22 @@ export class TypeLoad {
   private pending: Pending;
   private cancelled = false;
 
-  constructor(private readonly options: LoadOptions) {
-    this.pending = new Pending(options.followed(), options.maxPending);
+  constructor(
+    private readonly shared: Shared,
+    private readonly source: PackingSource,
+    /**
+     * Called once, in the same step in which the load was found to be complete: with the objects at a revision, and all events of the type
+     * since the load began. The events up to the revision are in the objects already.
+     */
+    private readonly install: (loaded: Loaded, events: readonly LogEvent[]) => void,
+  ) {
+    this.pending = this.newPending();
+  }
+
+  /** Begins to buffer events: all earlier ones were delivered to the caches of all types. */
+  private newPending(): Pending {
+    const { waits, maxPending } = this.shared;
+    return new Pending(waits.revision, maxPending);
   }
 
   take(event: LogEvent): void {
@@ -96,10 +130,10 @@ export class TypeLoad {
       } catch (error) {
         if (this.cancelled) return;
         if (attempt >= LOAD_ATTEMPTS || (error instanceof StorageError && FINAL.has(error.code))) throw error;
-        await new Promise<void>((resolve) => this.options.clock.setTimer(RETRY_MILLIS, resolve));
+        await sleep(this.shared.clock, RETRY_MILLIS);
       }
       if (this.cancelled) return;
-      this.pending = new Pending(this.options.followed(), this.options.maxPending);
+      this.pending = this.newPending();
     }
   }
 
@@ -111,22 +145,23 @@ export class TypeLoad {
   /** Returns false if more events arrived than may be buffered, or the description of the type changed. */
   private async attempt(): Promise<boolean> {
     const { pending } = this;
-    const type = this.options.source.type();
+    const type = this.source.type();
     const loaded = (await this.walk()) ?? (await this.list());
     if (this.isCancelled()) return true;
     if (loaded.revision < pending.after) {
-      const message = `the store returned a list of ${this.options.resource} at revision ${loaded.revision}, but revision ${pending.after} was already seen`;
+      const message = `the store returned a list of ${type.resource} at revision ${loaded.revision}, but revision ${pending.after} was already seen`;
       throw new StorageError('unavailable', message);
     }
     // Checked in the same step as the install, because the description of the type may change until then.
-    if (pending.overflowed || type !== this.options.source.type()) return false;
-    this.options.install(loaded, pending.events);
+    if (pending.overflowed || type !== this.source.type()) return false;
+    this.install(loaded, pending.events);
     return true;
   }
 
   private async list(): Promise<Loaded> {
-    const { resource, backend, clock, source } = this.options;
-    const list = await backend.list(resource, { prefix: '', from: '', limit: 0, revision: 0 });
+    const { backend, clock } = this.shared;
+    const { source } = this;
+    const list = await backend.list(source.type().resource, { prefix: '', from: '', limit: 0, revision: 0 });
     const items = this.isCancelled() ? [] : await cachedItems(list.items, source, clock);
     const undecodable = items.filter((item) => item.undecodable).length;
     return { tree: Tree.from<CachedItem, LeafData>(items), revision: list.revision, undecodable };
@@ -134,8 +169,8 @@ export class TypeLoad {
 
   /** Loads from a local file: nothing is decoded, and objects that do not fit into memory are not held. */
   private async walk(): Promise<Loaded | undefined> {
-    const { source, warmBytes } = this.options;
-    const leaves = new LeafBuilder(source, warmBytes);
+    const { shared, source } = this;
+    const leaves = new LeafBuilder(source, shared.warmth.stats().limit / 2);
     const revision = await source.atHand?.walk((object) => leaves.add(object));
     return revision === undefined ? undefined : { ...leaves.done(), revision };
   }
@@ -157,6 +192,7 @@ class LeafBuilder {
 
   constructor(
     private readonly source: PackingSource,
+    /** The maximum bytes of objects held in memory at the end of the load, if a local file has them, too. */
     private readonly warmBytes: number,
   ) {}
 

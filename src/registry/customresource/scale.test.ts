@@ -1,4 +1,4 @@
-import { decodeDetailed } from '../../../apimachinery/json/decode.js';
+import { decodeDetailed } from '../../apimachinery/json/decode.js';
 import { decodeScale } from './scale.js';
 
 const decode = (text: string) => decodeScale(decodeDetailed(text, { strict: true }), true).object;
