@@ -5,6 +5,7 @@ import type { Evaluator, QuotaChange } from '../../../quota/evaluator.js';
 import { evaluatorOf } from '../../../quota/evaluators.js';
 import { isEqual, toJson } from '../../../quota/resource-list.js';
 import { type Quota, quotaOf } from '../../../quota/quota.js';
+import { Batches } from '../../../util/batches.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../interfaces.js';
@@ -41,7 +42,10 @@ const TIMEOUT_MILLIS = 10_000;
 export class ResourceQuotaAdmission implements AdmissionPlugin {
   readonly name = 'ResourceQuota';
   /** Waiting changes by namespace; bounded by the number of requests in flight. */
-  private readonly queues = new Map<string, AdmissionWaiter[]>();
+  private readonly batches = new Batches<AdmissionWaiter>(
+    (namespace, batch) => this.checkQuotas(namespace, batch),
+    (one, error) => one.deny(error),
+  );
   private readonly newest = new NewestQuotas();
 
   constructor(
@@ -77,29 +81,8 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
         timer.cancel();
         reject(error instanceof Error ? error : new Error(messageOf(error)));
       };
-      this.add(namespace, { attributes, change, evaluator, allow, deny });
+      this.batches.add(namespace, { attributes, change, evaluator, allow, deny });
     });
-  }
-
-  private add(namespace: string, one: AdmissionWaiter): void {
-    const queue = this.queues.get(namespace);
-    if (queue !== undefined) {
-      queue.push(one);
-      return;
-    }
-    this.queues.set(namespace, [one]);
-    void this.drainQueue(namespace);
-  }
-
-  /** Settles batch after batch until no change is waiting. */
-  private async drainQueue(namespace: string): Promise<void> {
-    for (let batch = this.queues.get(namespace) ?? []; batch.length > 0; batch = this.queues.get(namespace) ?? []) {
-      this.queues.set(namespace, []);
-      await this.checkQuotas(namespace, batch).catch((error: unknown) => {
-        for (const one of batch) one.deny(error);
-      });
-    }
-    this.queues.delete(namespace);
   }
 
   /**
