@@ -148,21 +148,22 @@ function addAuditAnnotations(
   }
 }
 
-/** Makes a call and records its outcome. Returns the error with which it failed; undefined if it succeeded. */
-export async function observed(
+/** Makes a call and records its outcome. Returns its result, or the error with which it failed. */
+export async function observed<T>(
   invocation: Invocation,
   { clock, metrics }: WebhookDependencies,
-  call: () => Promise<unknown>,
-): Promise<unknown> {
+  call: () => Promise<T>,
+): Promise<{ readonly result?: T; readonly failure?: unknown }> {
   const began = clock.monotonic();
-  let failure: unknown;
+  const observe = (failure: unknown): void => observeCall(invocation, metrics, clock.monotonic() - began, failure);
   try {
-    await call();
-  } catch (error) {
-    failure = error;
+    const result = await call();
+    observe(undefined);
+    return { result };
+  } catch (failure) {
+    observe(failure);
+    return { failure };
   }
-  observeCall(invocation, metrics, clock.monotonic() - began, failure);
-  return failure;
 }
 
 /**

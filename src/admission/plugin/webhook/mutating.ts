@@ -81,11 +81,10 @@ class MutatingDispatch {
       throw newInternalError(messageOf(error));
     });
     const invocation: Invocation = { hook, type: 'admit', attributes, matched, objects };
-    let changed = false;
     const place = `round_${reinvocation.isReinvoked ? '1' : '0'}_index_${String(index)}`;
-    const failure = await observed(invocation, dependencies, async () => {
-      changed = await this.mutate(invocation, place);
-    });
+    const { result: changed = false, failure } = await observed(invocation, dependencies, () =>
+      this.mutate(invocation, place),
+    );
     attributes.annotate(MUTATION + place, `{${identity(hook)},"mutated":${String(changed)}}`);
     if (changed) {
       reinvokeContext.requireReinvokingPreviouslyInvoked();

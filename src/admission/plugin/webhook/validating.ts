@@ -79,7 +79,7 @@ async function converted<T>(convert: () => Promise<T>): Promise<T> {
 
 /** Returns the error to refuse the request with, or undefined if it may proceed. */
 async function callOne(invocation: Invocation, index: number, dependencies: WebhookDependencies): Promise<unknown> {
-  const failure = await observed(invocation, dependencies, () => callHook(invocation, dependencies));
+  const { failure } = await observed(invocation, dependencies, () => callHook(invocation, dependencies));
   if (failure === undefined) return undefined;
   return failOpen(invocation, dependencies, failure, `${FAILED_OPEN}round_0_index_${String(index)}`);
 }
