@@ -7,6 +7,7 @@ import { exceededText } from '../quota/charge.js';
 import { countName } from '../quota/object-count.js';
 import { ONE, type ResourceList } from '../quota/resource-list.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
+import { Batches } from '../util/batches.js';
 import type { MaybePromise } from '../util/maybe-promise.js';
 
 const MAX_ATTEMPTS = 8;
@@ -29,7 +30,10 @@ export class ClusterQuotas implements AdmissionPlugin {
   readonly name = 'ResourceQuota';
   /** By namespace, then by name. */
   private quotas = new Map<string, Map<string, KubeObject>>();
-  private readonly waiting = new Map<string, PendingCharge[]>();
+  private readonly batches = new Batches<PendingCharge>(
+    (namespace, batch) => this.count(namespace, batch),
+    (one, error) => one.reject(error),
+  );
   private synced = false;
 
   constructor(private readonly client: Pick<ClusterClient, 'follow' | 'must'>) {}
@@ -62,16 +66,7 @@ export class ClusterQuotas implements AdmissionPlugin {
     if (operation !== 'CREATE' || namespace === '' || subresource !== '') return;
     const key = countName(resource);
     if (this.synced && this.counting(namespace, key).length === 0) return;
-    return new Promise((resolve, reject) => {
-      const queue = this.waiting.get(namespace);
-      const one = { attributes, key, resolve, reject };
-      if (queue !== undefined) {
-        queue.push(one);
-        return;
-      }
-      this.waiting.set(namespace, [one]);
-      void this.work(namespace);
-    });
+    return new Promise((resolve, reject) => this.batches.add(namespace, { attributes, key, resolve, reject }));
   }
 
   private set(quota: KubeObject): void {
@@ -92,19 +87,6 @@ export class ClusterQuotas implements AdmissionPlugin {
       if ((Array.isArray(scopes) && scopes.length > 0) || objectAt(spec, 'scopeSelector') !== undefined) return false;
       return objectAt(objectAt(quota, 'status'), 'hard')?.[key] !== undefined;
     });
-  }
-
-  /** Processes one batch after another while creations are waiting. */
-  private async work(namespace: string): Promise<void> {
-    for (let batch = this.waiting.get(namespace); batch !== undefined && batch.length > 0;) {
-      const next: PendingCharge[] = [];
-      this.waiting.set(namespace, next);
-      await this.count(namespace, batch).catch((error: unknown) => {
-        for (const one of batch ?? []) one.reject(error);
-      });
-      batch = next;
-    }
-    this.waiting.delete(namespace);
   }
 
   private async count(namespace: string, batch: readonly PendingCharge[]): Promise<void> {

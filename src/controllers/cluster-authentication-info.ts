@@ -5,7 +5,7 @@ import type { LoopbackClient, LoopbackClients } from '../registry/rest/loopback-
 import { type Clock, sleep } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 import { swallowIgnorableErrors } from './errors.js';
-import { ObjectCache } from './garbage-collector/object-cache.js';
+import { ObjectCache } from './object-cache.js';
 
 const NAMESPACE = 'kube-system';
 const NAME = 'extension-apiserver-authentication';

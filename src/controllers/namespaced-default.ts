@@ -4,7 +4,7 @@ import type { LoopbackClient, LoopbackClients } from '../registry/rest/loopback-
 import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 import { swallowIgnorableErrors } from './errors.js';
-import { ObjectCache, splitKey } from './garbage-collector/object-cache.js';
+import { ObjectCache, splitKey } from './object-cache.js';
 
 export interface NamespacedDefaultOptions {
   readonly clients: LoopbackClients;

@@ -8,6 +8,7 @@ import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 import { messageOf } from '../util/error-message.js';
 import { exceptConflicts } from './errors.js';
+import { storedTypes } from './type-watches.js';
 
 const RETRY_MILLIS = 500;
 const FINALIZER = 'kubernetes';
@@ -78,8 +79,8 @@ export class NamespaceController {
 
   private async empty(namespace: string): Promise<Remainder> {
     const remainder: Remainder = { resources: new Map(), finalizers: new Map(), errors: [] };
-    for (const api of storedTypes(this.options.registry)) {
-      if (!api.served.verbs.includes('delete')) continue;
+    for (const api of storedTypes(this.options.registry).values()) {
+      if (!api.served.type.namespaced) continue;
       try {
         const contents = await contentsOf(api, namespace);
         if (contents.length === 0) continue;
@@ -102,15 +103,6 @@ export class NamespaceController {
     if (deepEqual(next, namespace)) return namespace;
     return this.options.client.updateStatus(next);
   }
-}
-
-/** Returns each namespaced type once, regardless of how many versions it has. */
-function storedTypes(registry: ApiRegistry): StoredApi[] {
-  const types = new Map<string, StoredApi>();
-  for (const api of registry.all()) {
-    if (api.kind === 'stored' && api.served.type.namespaced) types.set(api.store.resource, api);
-  }
-  return [...types.values()];
 }
 
 /** Reads the current state, not a cache that is loading or lagging: nothing may be left behind in a deleted namespace. */

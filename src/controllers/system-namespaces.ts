@@ -1,6 +1,6 @@
-import { ApiError } from '../apimachinery/meta/errors.js';
 import type { LoopbackClient } from '../registry/rest/loopback-client.js';
 import { type Clock, sleep } from '../util/clock.js';
+import { createIfMissing } from './create-if-missing.js';
 
 const SYSTEM_NAMESPACES = ['kube-system', 'kube-public', 'kube-node-lease', 'default'];
 /** The server sets it anyway; it is sent so that managedFields attribute it to the creator. */
@@ -37,11 +37,7 @@ export async function keepSystemNamespaces(
 
 async function ensure(client: LoopbackClient): Promise<void> {
   for (const name of SYSTEM_NAMESPACES) {
-    if ((await client.get('', name)) !== undefined) continue;
-    try {
-      await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: { [NAME_LABEL]: name } } });
-    } catch (error) {
-      if (!(error instanceof ApiError && error.reason === 'AlreadyExists')) throw error;
-    }
+    const metadata = { name, labels: { [NAME_LABEL]: name } };
+    await createIfMissing(client, { apiVersion: 'v1', kind: 'Namespace', metadata });
   }
 }

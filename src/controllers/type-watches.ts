@@ -1,8 +1,17 @@
-import type { ApiRegistry } from '../registry/generic/store/api-registry.js';
+import type { ApiRegistry, StoredApi } from '../registry/generic/store/api-registry.js';
 import { type Clock, sleep } from '../util/clock.js';
 import type { WorkQueue } from '../util/work-queue.js';
 
 const RESTART_MILLIS = 1000;
+
+/** Returns each stored type whose objects can be deleted once, by its name in the store, regardless of how many versions it has. */
+export function storedTypes(registry: ApiRegistry): Map<string, StoredApi> {
+  const types = new Map<string, StoredApi>();
+  for (const api of registry.all()) {
+    if (api.kind === 'stored' && api.served.verbs.includes('delete')) types.set(api.store.resource, api);
+  }
+  return types;
+}
 
 /** Runs one watch per wanted type and restarts it a second after it ends. */
 export class TypeWatches {

@@ -4,11 +4,11 @@ import { parseBundle } from '../authentication/request/client-ca.js';
 import { readFile } from '../server/certificates/data-directory.js';
 import { SERVING_AUTHORITIES, servingCas } from '../server/certificates/serving-certificates.js';
 import { mongodbUri, type StorageOptions, embeddedDirectory } from '../server/options/storage-options.js';
-import { EmbeddedBackend } from '../storage/embedded/backend.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import { type Finding, ok, skipped, failed } from './finding.js';
 import { nameOf } from '../apimachinery/meta/meta.js';
+import { withEmbeddedStore } from './store.js';
 
 const SELECT_MILLIS = 5_000;
 
@@ -35,15 +35,9 @@ export async function servedAuthorities(
 }
 
 async function ofDirectory(options: AuthorityOptions, clock: Clock): Promise<Uint8Array | undefined> {
-  const directory = embeddedDirectory(options);
-  if (!existsSync(directory)) return undefined;
-  const backend = new EmbeddedBackend({ directory, clock, historyMillis: options.historyWindow });
-  try {
-    await backend.open();
-    return (await backend.get(SERVING_AUTHORITIES.resource, SERVING_AUTHORITIES.key))?.bytes;
-  } finally {
-    await backend.close();
-  }
+  if (!existsSync(embeddedDirectory(options))) return undefined;
+  const { resource, key } = SERVING_AUTHORITIES;
+  return withEmbeddedStore(options, clock, async (backend) => (await backend.get(resource, key))?.bytes);
 }
 
 async function ofMongo(options: AuthorityOptions): Promise<Uint8Array | undefined> {

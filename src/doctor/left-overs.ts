@@ -5,6 +5,7 @@ import { SERVED_BEFORE } from '../controllers/adoption/switch/cluster-definition
 import type { Cluster } from './cluster.js';
 import { failed, type Finding, ok, skipped, warning } from './finding.js';
 import { nameOf } from '../apimachinery/meta/meta.js';
+import { append } from '../util/append.js';
 
 const CHECK = 'left-overs of adoptions';
 const PATHS = {
@@ -37,9 +38,7 @@ function findingOf({ adoptions, ours, theirs, policies }: Lists): Finding {
   const served = new Set(ours.filter((one) => annotation(one, ADOPTION_STAGE) === 'Served').map(groupOf));
   const stuck = ours.filter((one) => !['', 'Served'].includes(annotation(one, ADOPTION_STAGE)));
   const copies = new Map<string, JsonObject[]>();
-  for (const crd of theirs) {
-    if (annotation(crd, SERVED_BEFORE) !== '') copies.set(groupOf(crd), [...(copies.get(groupOf(crd)) ?? []), crd]);
-  }
+  for (const crd of theirs) if (annotation(crd, SERVED_BEFORE) !== '') append(copies, groupOf(crd), crd);
   const fences = policies.map(nameOf).filter((name) => name.startsWith(ADOPTION_PREFIX));
   const broken: string[] = [];
   const kept: string[] = [];

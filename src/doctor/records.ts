@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs';
 import { type StorageOptions, embeddedDirectory } from '../server/options/storage-options.js';
 import { checkDirectory } from '../storage/embedded/directory.js';
-import { EmbeddedBackend } from '../storage/embedded/backend.js';
 import type { DamagedRecord, Step, Verification } from '../storage/embedded/verify.js';
 import type { Clock } from '../util/clock.js';
 import { failed, type Finding, ok, skipped, warning } from './finding.js';
-import { isInUse } from './store.js';
+import { isInUse, withEmbeddedStore } from './store.js';
 
 const CHECK = 'records';
 /** The maximum number of objects that a finding names. */
@@ -16,17 +15,13 @@ export async function checkRecords(options: StorageOptions, clock: Clock, step: 
   if (options.storageBackend === 'mongodb') return skipped(CHECK, 'MongoDB verifies the checksums of its data itself');
   const directory = embeddedDirectory(options);
   if (!existsSync(directory)) return ok(CHECK, `${directory} will be created at the first start`);
-  const backend = new EmbeddedBackend({ directory, clock, historyMillis: options.historyWindow });
   try {
     checkDirectory(directory);
-    await backend.open();
-    return findingOf(backend.verify(step));
+    return await withEmbeddedStore(options, clock, (backend) => findingOf(backend.verify(step)));
   } catch (error) {
     if (isInUse(error))
       return skipped(CHECK, `${directory} is in use by a running server: stop it, or set --data-dir to a copy`);
     return failed(CHECK, error, 'restore the directory from a backup, or choose another one');
-  } finally {
-    await backend.close();
   }
 }
 

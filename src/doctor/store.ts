@@ -37,16 +37,30 @@ async function checkEmbedded(options: StorageOptions, clock: Clock): Promise<Fin
 }
 
 async function ping(directory: string, options: StorageOptions, clock: Clock): Promise<Finding> {
-  const backend = new EmbeddedBackend({ directory, clock, historyMillis: options.historyWindow });
   try {
-    await backend.open();
-    await backend.ping();
-    return ok(CHECK, `${directory}, at revision ${await backend.currentRevision()}`);
+    return await withEmbeddedStore(options, clock, async (backend) => {
+      await backend.ping();
+      return ok(CHECK, `${directory}, at revision ${await backend.currentRevision()}`);
+    });
   } catch (error) {
     if (isInUse(error)) {
       return skipped(CHECK, `${directory} is in use by a running server`);
     }
     return failed(CHECK, error, 'restore the directory from a backup, or choose another one');
+  }
+}
+
+/** Opens the embedded store that the flags name, and closes it after the work. */
+export async function withEmbeddedStore<T>(
+  options: StorageOptions,
+  clock: Clock,
+  work: (backend: EmbeddedBackend) => T | Promise<T>,
+): Promise<T> {
+  const directory = embeddedDirectory(options);
+  const backend = new EmbeddedBackend({ directory, clock, historyMillis: options.historyWindow });
+  try {
+    await backend.open();
+    return await work(backend);
   } finally {
     await backend.close();
   }

@@ -67,6 +67,11 @@ export class MatchConditions {
     return then(results, done);
   }
 
+  /** Records that the request is excluded because a condition is false. */
+  recordExclusion(operation: string): void {
+    this.metrics?.excluded(this.owner, operation);
+  }
+
   /** Returns a string if the budget is exceeded. As in kube-apiserver, `namespaceObject` is null. */
   private evaluate(input: ActivationInput): readonly Evaluation[] | string {
     const activation = new Activation({ ...input, namespace: undefined }, MATCH_CONDITIONS_BUDGET);

@@ -1,5 +1,6 @@
 import { ApiError, newNotFound } from '../../apimachinery/meta/errors.js';
 import { messageOf } from '../../util/error-message.js';
+import { then } from '../../util/maybe-promise.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
 import { refusal } from '../refusal.js';
 import type { NamespaceSource } from '../sources.js';
@@ -17,10 +18,8 @@ export function namespaceExists(namespaces: NamespaceSource): AdmissionPlugin {
     validate(attributes) {
       const { namespace } = attributes;
       if (namespace === '' || isAboutNamespaces(attributes)) return;
-      const found = namespaces.get(namespace);
-      if (found !== undefined && !(found instanceof Promise)) return;
-      return Promise.resolve(found).then((read) => {
-        if (read === undefined) throw newNotFound(NAMESPACES, namespace);
+      return then(namespaces.get(namespace), (found) => {
+        if (found === undefined) throw newNotFound(NAMESPACES, namespace);
       });
     },
   };

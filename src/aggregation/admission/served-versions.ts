@@ -1,4 +1,5 @@
-import { isObject, type JsonObject } from '../../apimachinery/json/json.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import { objectsOf } from '../../apimachinery/json/values.js';
 import type { GroupVersion } from '../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../../client/cluster-client.js';
 
@@ -22,8 +23,7 @@ export async function discover(
   const { status, body } = await client.call('GET', path);
   if (status === 404) return [];
   if (status !== 200) throw new ClusterError(status, `GET ${path}: status ${status}`);
-  const resources = Array.isArray(body['resources']) ? body['resources'] : [];
-  return resources.filter((one): one is JsonObject => isObject(one)).flatMap((one) => resourceOf(one) ?? []);
+  return objectsOf(body['resources']).flatMap((one) => resourceOf(one) ?? []);
 }
 
 function resourceOf({ name, kind, namespaced }: JsonObject): DiscoveredResource | undefined {

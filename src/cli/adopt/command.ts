@@ -59,14 +59,15 @@ export function seconds(text: string): number {
   return value;
 }
 
-export async function withCluster(
+/** Works with a client for the cluster of a kubeconfig: kubectl's if it is undefined, the pod's credentials if it is ''. */
+export async function withCluster<T>(
   kubeconfig: string | undefined,
   clock: Clock,
-  work: (cluster: ClusterClient) => Promise<void>,
-): Promise<void> {
+  work: (cluster: ClusterClient) => Promise<T>,
+): Promise<T> {
   const client = ClusterClient.load(kubeconfig ?? defaultKubeconfig(), clock);
   try {
-    await work(client);
+    return await work(client);
   } finally {
     client.close();
   }

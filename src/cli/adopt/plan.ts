@@ -2,9 +2,9 @@ import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/jso
 import { objectsOf, textOf, stringsOf } from '../../apimachinery/json/values.js';
 import type { MatchingAdmission } from '../../client/adoption/admission.js';
 import { type Cluster, eachMetadata, listAll } from '../../client/adoption/lists.js';
-import { countExternalDependents, type ExternalDependentCounts } from '../../client/adoption/owners.js';
 import { readinessOf } from '../../client/adoption/readiness.js';
 import { serviceAccount } from '../../client/adoption/rights.js';
+import { dependentsOf, nameOfCollection } from '../../client/dependents.js';
 
 /** The number of objects of each type whose size is measured. */
 const SAMPLE = 100;
@@ -36,7 +36,12 @@ export interface Plan {
   /** Quotas on the number of the group's objects. */
   readonly quotas: readonly string[];
   /** Objects outside the group that its objects own. */
-  readonly dependents: ExternalDependentCounts;
+  readonly dependents: {
+    /** Their number by `<plural>.<group>`. */
+    readonly counts: Readonly<Record<string, number>>;
+    /** Resources that could not be listed. */
+    readonly unread: readonly string[];
+  };
   /** The differences for users afterwards. */
   readonly changes: readonly string[];
   /** The reasons why the group cannot be adopted. */
@@ -64,7 +69,7 @@ export async function makePlan(cluster: Cluster, { group, account }: PlanOptions
     types,
     admission,
     quotas: await quotasOn(cluster, group, types),
-    dependents: await countExternalDependents(cluster, group),
+    dependents: await countDependents(cluster, group),
     changes: changesFor(group, types),
     blocks: [
       ...(types.length === 0 ? [`the cluster has no CustomResourceDefinition of the group ${group}`] : []),
@@ -74,6 +79,12 @@ export async function makePlan(cluster: Cluster, { group, account }: PlanOptions
     ],
     missingRights: missing.map(({ rule }) => rule),
   };
+}
+
+async function countDependents(cluster: Cluster, group: string): Promise<Plan['dependents']> {
+  const { collections, unread } = await dependentsOf(cluster, group, new Set());
+  const counts = [...collections].map(([collection, owned]) => [nameOfCollection(collection), owned]);
+  return { counts: Object.fromEntries(counts) as Record<string, number>, unread: unread.map(nameOfCollection) };
 }
 
 const unserved = (resource: string): string => `the cluster serves no version of ${resource}`;

@@ -2,9 +2,9 @@ import { Command } from 'commander';
 import { objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { ADOPTION_STAGE, groupOf } from '../../apimachinery/meta/adopted-definitions.js';
 import { objectsOf } from '../../apimachinery/json/values.js';
-import { ClusterClient } from '../../client/cluster-client.js';
+import type { ClusterClient } from '../../client/cluster-client.js';
 import type { Clock } from '../../util/clock.js';
-import { ADOPTIONS } from './command.js';
+import { ADOPTIONS, withCluster } from './command.js';
 import { nameOf } from '../../apimachinery/meta/meta.js';
 
 type Cluster = Pick<ClusterClient, 'call'>;
@@ -21,16 +21,11 @@ export function uninstallCheckCommand(clock: Clock): Command {
     .option('--kubeconfig <file>', 'Kubeconfig of the cluster. Defaults to the credentials of the pod.', '')
     .helpOption('-h, --help', 'Shows this help.')
     .action(async ({ kubeconfig }: { readonly kubeconfig: string }) => {
-      const client = ClusterClient.load(kubeconfig, clock);
-      try {
-        const groups = await adoptedGroups(client);
-        if (groups.length === 0) return;
-        throw new Error(
-          `Annex serves ${groups.join(', ')}, moved here from the cluster, and without Annex no server would. To uninstall anyway: first helm upgrade with adoption.leaveOnUninstall=true, or helm uninstall --no-hooks`,
-        );
-      } finally {
-        client.close();
-      }
+      const groups = await withCluster(kubeconfig, clock, adoptedGroups);
+      if (groups.length === 0) return;
+      throw new Error(
+        `Annex serves ${groups.join(', ')}, moved here from the cluster, and without Annex no server would. To uninstall anyway: first helm upgrade with adoption.leaveOnUninstall=true, or helm uninstall --no-hooks`,
+      );
     });
 }
 

@@ -24,17 +24,7 @@ Examples:
   annex convert --check --target-version 1.32 .        reports what an upgrade to 1.32 would break
   annex convert --definitions crds/ --output-version stable.example.com/v1 widgets.yaml`;
 
-interface Given {
-  readonly filename?: readonly string[];
-  readonly recursive?: true;
-  readonly output?: 'json' | 'yaml';
-  readonly write?: true;
-  readonly outputVersion?: string;
-  readonly check?: true;
-  readonly targetVersion?: string;
-  readonly definitions?: readonly string[];
-  readonly allowLoss?: true;
-}
+type Given = Omit<ConvertOptions, 'paths'> & { readonly filename?: readonly string[] };
 
 /** `annex convert`: converts stored manifests to served versions. */
 export function convertCommand(clock: Pick<Clock, 'monotonic'>): Command {
@@ -61,33 +51,24 @@ export function convertCommand(clock: Pick<Clock, 'monotonic'>): Command {
     .option('--allow-loss', 'Drops fields that the new version does not have, with a warning.')
     .helpOption('-h, --help', 'Shows this help.')
     .addHelpText('after', HELP)
-    .action(async (paths: readonly string[], given: Given) => {
+    .action(async (paths: readonly string[], { filename = [], ...options }: Given) => {
       const { runConvert } = await import('./run.js');
       const progress = new Progress(clock, process.stderr);
-      process.exitCode = runConvert(optionsOf(paths, given), {
-        progress,
-        readStandardInput: () => readFileSync(0),
-        out: (text) => {
-          progress.clear();
-          process.stdout.write(text);
+      process.exitCode = runConvert(
+        { ...options, paths: [...paths, ...filename] },
+        {
+          progress,
+          readStandardInput: () => readFileSync(0),
+          out: (text) => {
+            progress.clear();
+            process.stdout.write(text);
+          },
+          err: (line) => {
+            progress.clear();
+            process.stderr.write(`${line}\n`);
+          },
         },
-        err: (line) => {
-          progress.clear();
-          process.stderr.write(`${line}\n`);
-        },
-      });
+      );
       progress.clear();
     });
 }
-
-const optionsOf = (paths: readonly string[], given: Given): ConvertOptions => ({
-  paths: [...paths, ...(given.filename ?? [])],
-  recursive: given.recursive === true,
-  output: given.output,
-  write: given.write === true,
-  outputVersion: given.outputVersion,
-  check: given.check === true,
-  targetVersion: given.targetVersion,
-  definitions: given.definitions ?? [],
-  allowLoss: given.allowLoss === true,
-});

@@ -2,7 +2,7 @@ import { isObject, type JsonObject, type JsonValue, stringAt } from '../../apima
 import { type Notes, Refusal } from './conversion.js';
 import { convertCustomResource } from './definitions/custom-resource.js';
 import { type Definitions, preferredVersion } from './definitions/definitions.js';
-import { lifecycleOf } from './lifecycles.js';
+import { lifecycleOf, minorOf } from './lifecycles.js';
 import { conversionOf, deadOf } from './table.js';
 
 export interface ConversionTarget {
@@ -140,7 +140,7 @@ function convertCustom(
 /** A removed version without a conversion must not be mistaken for one that needs none. */
 function refuseRemoved(apiVersion: string, kind: string, { outputVersion }: ConversionTarget): false {
   const removed = lifecycleOf(apiVersion, kind)?.removed;
-  if (removed !== undefined && Number(removed.slice(2)) <= CURRENT && outputVersion === undefined)
+  if (removed !== undefined && (minorOf(removed) ?? 0) <= CURRENT && outputVersion === undefined)
     throw new Refusal(`Kubernetes ${removed} removed it, and there is no conversion for it`);
   return false;
 }

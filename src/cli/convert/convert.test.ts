@@ -5,18 +5,6 @@ import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
 import { readPieces } from './documents/documents.js';
 import { type ConvertOptions, runConvert } from './run.js';
 
-const NOTHING: ConvertOptions = {
-  paths: ['-'],
-  recursive: false,
-  output: undefined,
-  write: false,
-  outputVersion: undefined,
-  check: false,
-  targetVersion: undefined,
-  definitions: [],
-  allowLoss: false,
-};
-
 interface Run {
   readonly code: number;
   readonly out: string;
@@ -36,7 +24,7 @@ function run(input: string, options: Partial<ConvertOptions> = {}): Run {
   let out = '';
   let err = '';
   const code = runConvert(
-    { ...NOTHING, ...options },
+    { paths: ['-'], ...options },
     {
       progress: { step: () => undefined },
       readStandardInput: () => Buffer.from(input),

@@ -19,9 +19,8 @@ function run(
   writeFileSync(path, text);
   let out = '';
   let err = '';
-  const base = { recursive: false, output: undefined, write: false, outputVersion: undefined, check: false };
   const code = runConvert(
-    { ...base, targetVersion: undefined, definitions: [], allowLoss: false, ...given, paths: [path] },
+    { ...given, paths: [path] },
     {
       progress: { step: () => undefined },
       readStandardInput: () => Buffer.alloc(0),

@@ -11,14 +11,14 @@ import { isTarget } from './table.js';
 
 export interface ConvertOptions {
   readonly paths: readonly string[];
-  readonly recursive: boolean;
-  readonly output: 'json' | 'yaml' | undefined;
-  readonly write: boolean;
-  readonly outputVersion: string | undefined;
-  readonly check: boolean;
-  readonly targetVersion: string | undefined;
-  readonly definitions: readonly string[];
-  readonly allowLoss: boolean;
+  readonly recursive?: boolean;
+  readonly output?: 'json' | 'yaml';
+  readonly write?: boolean;
+  readonly outputVersion?: string;
+  readonly check?: boolean;
+  readonly targetVersion?: string;
+  readonly definitions?: readonly string[];
+  readonly allowLoss?: boolean;
 }
 
 /** The command's environment, apart from files. */
@@ -31,15 +31,15 @@ export interface ConvertIO {
 
 /** Throws an Error for options that do not fit together. */
 function checkOptions(options: ConvertOptions): void {
-  const { paths, output, write, outputVersion, targetVersion } = options;
+  const { paths, output, write = false, outputVersion, check: checks = false, targetVersion } = options;
   if (paths.length === 0) throw new Error('specify files or folders, or - for standard input');
   if (write && paths.includes('-')) throw new Error('--write requires files: standard input cannot be written');
   if (write && output !== undefined)
     throw new Error('--write keeps the format of each file and cannot be combined with --output');
-  if (targetVersion !== undefined && !options.check) throw new Error('--target-version requires --check');
+  if (targetVersion !== undefined && !checks) throw new Error('--target-version requires --check');
   if (targetVersion !== undefined && minorOf(targetVersion) === undefined)
     throw new Error(`--target-version: ${targetVersion} is not a Kubernetes release, such as 1.32`);
-  if (!options.check) return;
+  if (!checks) return;
   if (write) throw new Error('--check changes nothing and cannot be combined with --write');
   if (outputVersion !== undefined) throw new Error('--output-version cannot be combined with --check');
   if (output === 'yaml') throw new Error('--check reports as text or, with --output json, as JSON');
@@ -54,26 +54,26 @@ export function runConvert(options: ConvertOptions, io: ConvertIO): number {
     state.failed = true;
     io.err(`error: ${line}`);
   };
+  const { check: checks = false, write = false, allowLoss = false, outputVersion } = options;
   readDefinitions(options, definitions, io, fail);
   const inputs = readInputs(options, io, fail);
   for (const input of inputs) addDefinitions(input, definitions, () => undefined);
-  if (options.check) return runCheck(options, inputs, definitions, io) || state.failed ? 1 : 0;
-  const { outputVersion } = options;
+  if (checks) return runCheck(options, inputs, definitions, io) || state.failed ? 1 : 0;
   if (outputVersion !== undefined && !isTarget(outputVersion) && !definitions.serves(outputVersion))
     throw new Error(`--output-version: there is no conversion to ${outputVersion}`);
-  const rules = { outputVersion, definitions, allowLoss: options.allowLoss };
+  const rules = { outputVersion, definitions, allowLoss };
   const results = inputs.map((input, i) => {
     io.progress.step(i, inputs.length, 'files converted');
     const converted = convertDocuments(input, rules, io.err);
-    if (options.write) writeBack(input, converted, io, fail);
+    if (write) writeBack(input, converted, io, fail);
     return converted;
   });
-  if (!options.write) io.out(streamText(results, options.output));
+  if (!write) io.out(streamText(results, options.output));
   return state.failed || results.flat().some(hasFailed) ? 1 : 0;
 }
 
 function readInputs(
-  { paths, recursive }: ConvertOptions,
+  { paths, recursive = false }: ConvertOptions,
   io: ConvertIO,
   fail: (line: string) => void,
 ): readonly Input[] {
@@ -100,7 +100,7 @@ function readDefinitions(
   io: ConvertIO,
   fail: (line: string) => void,
 ): void {
-  for (const path of filesOf(options.definitions, true, fail))
+  for (const path of filesOf(options.definitions ?? [], true, fail))
     for (const input of readOrFail(path, io, fail)) addDefinitions(input, definitions, fail);
 }
 

@@ -9,7 +9,7 @@ const PAGE = 500;
 /** Returns all objects of a collection; none if the cluster does not serve it. */
 export async function listAll(cluster: Cluster, path: string): Promise<JsonObject[]> {
   const found: JsonObject[] = [];
-  await pages(async (query) => {
+  await eachPage(async (query) => {
     const page = await cluster.must('GET', `${path}${query}`);
     found.push(...objectsOf(page?.['items']));
     return page;
@@ -24,7 +24,7 @@ export async function eachMetadata(
   visit: (metadata: JsonObject) => void,
 ): Promise<number> {
   let revision = 0;
-  await pages(async (query) => {
+  await eachPage(async (query) => {
     const page = await cluster.metadata(`${path}${query}`);
     revision = Number(objectAt(page, 'metadata')?.['resourceVersion'] ?? 0);
     for (const item of objectsOf(page['items'])) visit(objectAt(item, 'metadata') ?? {});
@@ -33,7 +33,8 @@ export async function eachMetadata(
   return revision;
 }
 
-async function pages(read: (query: string) => Promise<JsonObject | undefined>): Promise<void> {
+/** Reads a list page by page; `read` appends the query to the path and returns the page. */
+export async function eachPage(read: (query: string) => Promise<JsonObject | undefined>): Promise<void> {
   for (let token = ''; ;) {
     const more = token === '' ? '' : `&continue=${encodeURIComponent(token)}`;
     const page = await read(`?limit=${PAGE}${more}`);

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import type { RemoteConfig } from './kubeconfig.js';
+import type { Credentials, RemoteConfig } from './kubeconfig.js';
 
 const HTTPS_PORT = 443;
 
@@ -12,13 +12,7 @@ interface Address {
   readonly port: number;
 }
 
-/** The user that calls a webhook, if a kubeconfig names one. */
-export type WebhookCredentials = Pick<
-  RemoteConfig,
-  'certificate' | 'key' | 'token' | 'tokenFile' | 'basic' | 'impersonation' | 'exec'
->;
-
-const NOBODY: WebhookCredentials = {
+const NOBODY: Credentials = {
   certificate: undefined,
   key: undefined,
   token: undefined,
@@ -43,7 +37,8 @@ export function webhookRemote(
   config: JsonObject,
   resolve: ServiceResolver,
   timeoutSeconds: number,
-  credentials: WebhookCredentials = NOBODY,
+  /** Those of the user that calls the webhook, if a kubeconfig names one. */
+  credentials: Credentials = NOBODY,
 ): RemoteConfig {
   const service = objectAt(config, 'service');
   const place = service === undefined ? directly(stringAt(config, 'url') ?? '') : throughService(service, resolve);

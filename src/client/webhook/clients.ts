@@ -1,10 +1,10 @@
 import { type JsonObject, stringifyJson } from '../../apimachinery/json/json.js';
 import type { Cancellation } from '../../util/cancellation.js';
 import type { Clock } from '../../util/clock.js';
-import { type ServiceResolver, webhookRemote, webhookTarget, type WebhookCredentials } from './client-config.js';
+import { type ServiceResolver, webhookRemote, webhookTarget } from './client-config.js';
 import type { WebhookResponse, WebhookTransport } from './connection.js';
 import type { CredentialSource } from './connections.js';
-import type { ReadFile, RemoteConfig } from './kubeconfig.js';
+import type { Credentials, ReadFile, RemoteConfig } from './kubeconfig.js';
 import { postRetrying } from './retries.js';
 import { HttpsTransport } from './transport.js';
 import { LruCache } from '../../util/caches/lru-cache.js';
@@ -20,7 +20,7 @@ export interface WebhookClientsOptions {
   readonly resolve: ServiceResolver;
   readonly clock: Clock;
   /** The users by host and port; if undefined, webhooks are called anonymously. */
-  readonly credentials?: ((target: string) => WebhookCredentials | undefined) | undefined;
+  readonly credentials?: ((target: string) => Credentials | undefined) | undefined;
   /** Runs credential plugins. */
   readonly source?: ((remote: RemoteConfig) => CredentialSource | undefined) | undefined;
   readonly readFile: ReadFile;

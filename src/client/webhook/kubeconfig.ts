@@ -117,7 +117,8 @@ const remoteConfig = (entries: Entries, url: URL, read: Read): RemoteConfig => (
   ...credentialsOf(entries, read),
 });
 
-type Credentials = Pick<
+/** The credentials of a user of a kubeconfig. */
+export type Credentials = Pick<
   RemoteConfig,
   'certificate' | 'key' | 'token' | 'tokenFile' | 'basic' | 'impersonation' | 'exec'
 >;

@@ -1,8 +1,7 @@
 import { dirname } from 'node:path';
 import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { objectsOf } from '../../apimachinery/json/values.js';
-import type { WebhookCredentials } from './client-config.js';
-import { loadUser, named, parseKubeconfig, type ReadFile } from './kubeconfig.js';
+import { type Credentials, loadUser, named, parseKubeconfig, type ReadFile } from './kubeconfig.js';
 
 const HTTPS = ':443';
 
@@ -13,10 +12,10 @@ const HTTPS = ':443';
 export async function loadWebhookUsers(
   path: string,
   readFile: ReadFile,
-): Promise<(target: string) => WebhookCredentials | undefined> {
+): Promise<(target: string) => Credentials | undefined> {
   const config = parseKubeconfig(await readFile(path));
   const directory = dirname(path);
-  const users = new Map<string, WebhookCredentials>();
+  const users = new Map<string, Credentials>();
   for (const entry of objectsOf(config['users'])) {
     const user = objectAt(entry, 'user') ?? {};
     users.set(stringAt(entry, 'name') ?? '', await loadUser(user, directory, readFile));

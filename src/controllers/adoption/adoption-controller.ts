@@ -1,5 +1,5 @@
 import { conditionsOf } from '../../apimachinery/meta/conditions.js';
-import { deepCopy, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
+import { deepCopy, deepEqual, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 import { hasDeletionTimestamp, type KubeObject, nameOf } from '../../apimachinery/meta/meta.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
@@ -15,7 +15,7 @@ import { isFreed } from './source/source.js';
 import { Switch } from './switch/switch.js';
 import { ReadinessChecker } from './reporting/readiness.js';
 import { Rehearsal } from './rehearsal.js';
-import { hasStatusChanged, type Progress, statusOf } from './status.js';
+import { type Progress, statusOf } from './status.js';
 
 const FINALIZER = 'kubeannex.io/adoption';
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
@@ -298,7 +298,7 @@ export class AdoptionController {
   }
 
   private async report(adoption: KubeObject, status: JsonObject): Promise<void> {
-    if (!hasStatusChanged(objectAt(adoption, 'status'), status)) return;
+    if (deepEqual(objectAt(adoption, 'status'), status)) return;
     await this.options.adoptions.updateStatus({ ...deepCopy(adoption), status });
   }
 

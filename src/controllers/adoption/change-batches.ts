@@ -1,4 +1,5 @@
 import type { Revision } from '../../storage/interfaces.js';
+import { asError } from '../../util/error-message.js';
 import type { Change } from './collection.js';
 
 /** The maximum number of pending changes; beyond it, the reader waits. */
@@ -43,7 +44,7 @@ export class ChangeBatches {
     if (this.running !== undefined || this.failure !== undefined) return;
     this.running = this.run()
       .catch((error: unknown) => {
-        this.failure = error instanceof Error ? error : new Error(String(error));
+        this.failure = asError(error);
       })
       .finally(() => {
         this.running = undefined;

@@ -97,5 +97,6 @@ export class ClusterCollection {
 
 const query = (name: string, value: string): string => (value === '' ? '' : `&${name}=${encodeURIComponent(value)}`);
 
-const failure = (status: number, body: JsonObject): ClusterError =>
+/** Returns the error for a response that is not a success. */
+export const failure = (status: number, body: JsonObject): ClusterError =>
   new ClusterError(status, stringAt(body, 'message') ?? `the cluster responded with status ${status}`);

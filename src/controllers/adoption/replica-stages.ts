@@ -3,6 +3,7 @@ import { isObject } from '../../apimachinery/json/json.js';
 import { textOf } from '../../apimachinery/json/values.js';
 import type { Presence } from '../../storage/interfaces.js';
 import { type Clock, sleep } from '../../util/clock.js';
+import { waitUntil } from './wait.js';
 
 const LOOK_MILLIS = 200;
 /** A third of the time for which a report is valid. */
@@ -46,29 +47,23 @@ export class ReplicaStages {
     /** Replicas that have been silent for longer are not waited for; by default, those that the store considers gone (15 s). */
     silentMillis?: number,
   ): Promise<void> {
-    const { clock, presence } = this.options;
-    const end = clock.monotonic() + millis;
-    for (;;) {
-      const all = (await presence.all(silentMillis)).map(stagesOf);
+    const look = async (): Promise<string> => {
+      const all = (await this.options.presence.all(silentMillis)).map(stagesOf);
       const behind = all.filter((stages) => !fits(stages)).length;
-      if (all.length > 0 && behind === 0) return;
-      if (signal.aborted || clock.monotonic() >= end)
-        throw new Error(`${what}: ${behind} of ${all.length} replicas of Annex have not reached this step`);
-      await sleep(clock, POLL_MILLIS, signal);
-    }
+      if (all.length > 0 && behind === 0) return '';
+      return `${what}: ${behind} of ${all.length} replicas of Annex have not reached this step`;
+    };
+    await waitUntil(look, { clock: this.options.clock, millis, pollMillis: POLL_MILLIS }, signal);
   }
 
   /** Waits until no replica is silent that was present within `silentMillis`: it may resume what it was about to do. Throws on timeout. */
   async settled(silentMillis: number, millis: number, signal: AbortSignal): Promise<void> {
     const { clock, presence } = this.options;
-    const end = clock.monotonic() + millis;
-    for (;;) {
+    const look = async (): Promise<string> => {
       const silent = (await presence.all(silentMillis)).length - (await presence.all()).length;
-      if (silent <= 0) return;
-      if (signal.aborted || clock.monotonic() >= end)
-        throw new Error(`${silent} replicas of Annex have stopped reporting`);
-      await sleep(clock, POLL_MILLIS, signal);
-    }
+      return silent <= 0 ? '' : `${silent} replicas of Annex have stopped reporting`;
+    };
+    await waitUntil(look, { clock, millis, pollMillis: POLL_MILLIS }, signal);
   }
 
   private async keepReporting(signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 import { conditionsOf, transitionTime } from '../../apimachinery/meta/conditions.js';
-import { deepEqual, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
+import { type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Comparison } from './comparison.js';
 import type { CopyState } from './copier.js';
@@ -56,10 +56,6 @@ export function statusOf(
     conditions: [...conditions, ...returned],
   };
 }
-
-/** Reports whether the status has to be written. */
-export const hasStatusChanged = (before: JsonObject | undefined, after: JsonObject): boolean =>
-  !deepEqual(before, after);
 
 function resourceStatus({ plural, copy, comparison }: ResourceProgress): JsonObject {
   return {

@@ -1,13 +1,13 @@
 import { createHash, createHmac } from 'node:crypto';
 import { ApiError } from '../../apimachinery/meta/errors.js';
-import { objectAt } from '../../apimachinery/json/json.js';
-import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { deepEqual, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
-import { expirationOf, isBootstrapToken, signingToken } from './bootstrap-tokens.js';
+import { expirationOf, isBootstrapToken, LONGEST_WAIT_MILLIS, signingToken } from './bootstrap-tokens.js';
+import { createIfMissing } from '../create-if-missing.js';
 import { swallowIgnorableErrors } from '../errors.js';
-import { ObjectCache } from '../garbage-collector/object-cache.js';
+import { ObjectCache } from '../object-cache.js';
 
 const NAMESPACE = 'kube-public';
 const NAME = 'cluster-info';
@@ -17,7 +17,6 @@ const RBAC = 'rbac.authorization.k8s.io';
 /** The annotation of cluster-info with the digest of what was published: while it matches, no other client has changed the content. */
 const FINGERPRINT = 'kubeannex.io/fingerprint';
 const WORK = 'sign';
-const LONGEST_WAIT_MILLIS = 86_400_000;
 
 interface Token {
   readonly id: string;
@@ -117,33 +116,16 @@ export class BootstrapSigner {
       metadata: { name: NAME, namespace: NAMESPACE, annotations: { [FINGERPRINT]: fingerprint(kubeconfig) } },
       data: { kubeconfig },
     };
-    if (!(await this.ensure(clients, '', 'configmaps', info))) await this.renew(clients, kubeconfig);
-    await this.ensure(clients, RBAC, 'roles', role);
-    await this.ensure(clients, RBAC, 'rolebindings', {
+    if (!(await createIfMissing(clients.for({ group: '', resource: 'configmaps' }), info)))
+      await this.renew(clients, kubeconfig);
+    await createIfMissing(clients.for({ group: RBAC, resource: 'roles' }), role);
+    await createIfMissing(clients.for({ group: RBAC, resource: 'rolebindings' }), {
       apiVersion,
       kind: 'RoleBinding',
       metadata: { ...metadata },
       roleRef,
       subjects,
     });
-  }
-
-  /** Creates the object if it is missing; reports whether it did. */
-  private async ensure(
-    clients: LoopbackClients,
-    group: string,
-    resource: string,
-    object: KubeObject,
-  ): Promise<boolean> {
-    const client = clients.for({ group, resource });
-    if ((await client.get(NAMESPACE, object.metadata.name ?? '')) !== undefined) return false;
-    try {
-      await client.create(object);
-      return true;
-    } catch (error) {
-      if (!(error instanceof ApiError && error.reason === 'AlreadyExists')) throw error;
-      return false;
-    }
   }
 
   /** Addresses and certificates change between starts; edits by users are kept. */
@@ -178,13 +160,9 @@ export class BootstrapSigner {
     const content = data?.['kubeconfig'];
     if (info === undefined || data === undefined || typeof content !== 'string') return;
     const kept = Object.entries(data).filter(([key]) => !key.startsWith(SIGNATURE));
-    const signed = valid.map(
-      ({ id, secret }) => [`${SIGNATURE}${id}`, detachedSignature(content, id, secret)] as const,
-    );
-    const wanted: Record<string, string> = {};
-    for (const [key, value] of [...kept, ...signed]) if (typeof value === 'string') wanted[key] = value;
-    const same = Object.keys(data).length === Object.keys(wanted).length;
-    if (same && Object.entries(wanted).every(([key, value]) => data[key] === value)) return;
+    const signed = valid.map(({ id, secret }) => [`${SIGNATURE}${id}`, detachedSignature(content, id, secret)]);
+    const wanted = Object.fromEntries([...kept, ...signed]) as JsonObject;
+    if (deepEqual(data, wanted)) return;
     info['data'] = wanted;
     await swallowIgnorableErrors(() => this.client.update(info));
   }

@@ -2,6 +2,8 @@ import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { timeMillis } from '../../apimachinery/meta/time.js';
 import { BOOTSTRAP_TOKEN_TYPE, dataOf } from '../../authentication/token/bootstrap.js';
 
+/** Timers hold at most 2^31 ms; tokens that expire later are checked again. */
+export const LONGEST_WAIT_MILLIS = 86_400_000;
 const TOKEN_NAMESPACE = 'kube-system';
 const NAME = /^bootstrap-token-([a-z0-9]{6})$/;
 

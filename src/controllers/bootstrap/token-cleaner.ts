@@ -1,12 +1,9 @@
 import type { LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
-import { expirationOf, isBootstrapToken } from './bootstrap-tokens.js';
+import { expirationOf, isBootstrapToken, LONGEST_WAIT_MILLIS } from './bootstrap-tokens.js';
 import { swallowIgnorableErrors } from '../errors.js';
-import { ObjectCache, splitKey } from '../garbage-collector/object-cache.js';
-
-/** Timers hold at most 2^31 ms; tokens that expire later are checked again. */
-const LONGEST_WAIT_MILLIS = 86_400_000;
+import { ObjectCache, splitKey } from '../object-cache.js';
 
 interface Token {
   readonly uid: string;

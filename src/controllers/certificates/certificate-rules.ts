@@ -39,10 +39,8 @@ const kubeletServingProblem: SignerCheck = (request, usages) => {
   if (request.emailAddresses.length > 0) return 'Email subjectAltNames are not allowed';
   if (request.uris.length > 0) return 'URI subjectAltNames are not allowed';
   const problem = usageProblem(usages, 'server auth');
-  if (problem !== undefined) return problem;
-  return request.commonName.startsWith(NODE_PREFIX)
-    ? undefined
-    : 'subject common name does not begin with system:node:';
+  if (problem !== undefined || request.commonName.startsWith(NODE_PREFIX)) return problem;
+  return 'subject common name does not begin with system:node:';
 };
 
 const clientProblem: SignerCheck = (_request, usages) => {
@@ -51,16 +49,9 @@ const clientProblem: SignerCheck = (_request, usages) => {
   return usages.includes('client auth') ? undefined : 'missing required usage for client certificate: client auth';
 };
 
-/** Returns the rules of the server's own signers; undefined for all others. */
-export function signerCheck(signerName: string): SignerCheck | undefined {
-  switch (signerName) {
-    case CLIENT_SIGNER:
-      return clientProblem;
-    case CLIENT_KUBELET_SIGNER:
-      return kubeletClientProblem;
-    case KUBELET_SERVING_SIGNER:
-      return kubeletServingProblem;
-    default:
-      return undefined;
-  }
-}
+/** The rules of the server's own signers. */
+export const SIGNER_CHECKS: ReadonlyMap<string, SignerCheck> = new Map([
+  [CLIENT_SIGNER, clientProblem],
+  [CLIENT_KUBELET_SIGNER, kubeletClientProblem],
+  [KUBELET_SERVING_SIGNER, kubeletServingProblem],
+]);

@@ -26,7 +26,7 @@ import {
 } from '../../pki/certificate-request.js';
 import type { Clock } from '../../util/clock.js';
 import { type SigningAuthority, signRequest } from '../../pki/sign-request.js';
-import { CLIENT_KUBELET_SIGNER, kubeletClientProblem, signerCheck } from './certificate-rules.js';
+import { CLIENT_KUBELET_SIGNER, kubeletClientProblem, SIGNER_CHECKS } from './certificate-rules.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -114,7 +114,7 @@ export async function signApproved(
 ): Promise<void> {
   if (certificateOf(request) !== '' || !hasCondition(request, APPROVED) || hasCondition(request, FAILED)) return;
   if (hasCondition(request, DENIED)) return;
-  const check = signerCheck(signerNameOf(request));
+  const check = SIGNER_CHECKS.get(signerNameOf(request));
   if (check === undefined) return;
   const parsed = parseCertificateRequest(requestPem(request));
   const problem = check(parsed, usagesOf(request));

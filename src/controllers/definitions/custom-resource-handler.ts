@@ -80,15 +80,8 @@ interface Serving extends ServedState {
   readonly groupResource: GroupResource;
   /** Aborted when what is served for the definition is replaced or withdrawn. */
   readonly retired: AbortController;
-  readonly watches: Watches;
-}
-
-/** The watches of a definition, while its spec and names do not change. */
-interface Watches {
-  readonly compilation: Compilation;
-  /** Set if clients are to watch the type elsewhere. */
-  readonly leaving: HandoverReason | undefined;
-  readonly end: AbortController;
+  /** Ends the watches, which continue while spec and names of the definition do not change. */
+  readonly watchEnd: AbortController;
 }
 
 /** Starts and stops serving definitions as their objects change. */
@@ -240,7 +233,7 @@ export class CustomResourceHandler {
     if (before !== undefined && isSameState(before, state)) return;
     const store = this.store(crd);
     const retired = new AbortController();
-    const watches = this.watchesOf(name, compilation, leaving);
+    const watchEnd = this.watchEndOf(before, state);
     const options = {
       compiled,
       store,
@@ -248,14 +241,14 @@ export class CustomResourceHandler {
       terminating,
       epoch: ++this.epoch,
       signal: retired.signal,
-      watchCancellation: watches.end.signal,
+      watchCancellation: watchEnd.signal,
       clock: this.options.clock,
       cbor: this.options.cbor,
       offloadConversion: this.options.offloadConversion,
     };
     const { groupResource } = store;
     before?.retired.abort();
-    this.serving.set(name, { ...state, groupResource, retired, watches });
+    this.serving.set(name, { ...state, groupResource, retired, watchEnd });
     this.options.backend.index?.(store.resource, selectableFields(definition));
     const { registry } = this.options;
     // Built-in group versions serve only their own types.
@@ -269,19 +262,18 @@ export class CustomResourceHandler {
   }
 
   /** Running watches survive a change of conditions, but not a change of what is served. */
-  private watchesOf(name: string, compilation: Compilation, leaving: HandoverReason | undefined): Watches {
-    const before = this.serving.get(name)?.watches;
-    if (before?.compilation === compilation && before.leaving === leaving) return before;
-    const watches = { compilation, leaving, end: endOfMany() };
+  private watchEndOf(before: Serving | undefined, { compilation, leaving }: ServedState): AbortController {
+    if (before?.compilation === compilation && before.leaving === leaving) return before.watchEnd;
+    const watchEnd = endOfMany();
     if (leaving !== undefined) {
-      before?.end.abort(leaving);
-      watches.end.abort(leaving);
+      before?.watchEnd.abort(leaving);
+      watchEnd.abort(leaving);
     } else if (before !== undefined) this.endLater(before);
-    return watches;
+    return watchEnd;
   }
 
-  private endLater(watches: Watches): void {
-    this.options.clock.setTimer(WATCH_GRACE_MILLIS, () => watches.end.abort());
+  private endLater({ watchEnd }: Serving): void {
+    this.options.clock.setTimer(WATCH_GRACE_MILLIS, () => watchEnd.abort());
   }
 
   private withdraw(name: string): void {
@@ -289,7 +281,7 @@ export class CustomResourceHandler {
     if (serving === undefined) return;
     this.serving.delete(name);
     serving.retired.abort();
-    this.endLater(serving.watches);
+    this.endLater(serving);
     this.options.registry.remove(serving.groupResource);
   }
 }

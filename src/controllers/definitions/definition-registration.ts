@@ -1,6 +1,7 @@
 import { servedVersions } from '../../registry/builtin/kubeannex/resource-definitions.js';
-import { deepCopy, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
-import { formatTime, hasDeletionTimestamp, type KubeObject, nameOf } from '../../apimachinery/meta/meta.js';
+import { deepCopy, objectAt } from '../../apimachinery/json/json.js';
+import { conditionsOf, transitionTime } from '../../apimachinery/meta/conditions.js';
+import { hasDeletionTimestamp, type KubeObject, nameOf } from '../../apimachinery/meta/meta.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
@@ -94,21 +95,19 @@ export class DefinitionRegistration {
     const worst = states.find((state) => state?.status === 'False');
     const state = worst ?? (states.includes(undefined) ? undefined : states[0]);
     if (state === undefined) return;
-    const next = withCondition(definition, { type: CONDITION, ...state }, this.clock.now());
+    const next = withCondition(definition, state, this.clock.now());
     if (next !== undefined) await this.client.updateStatus(next);
   }
 }
 
 /** Returns undefined if the condition is already there. */
-function withCondition(definition: KubeObject, condition: JsonObject, now: number): KubeObject | undefined {
+function withCondition(definition: KubeObject, state: State, now: number): KubeObject | undefined {
   const next = deepCopy(definition);
-  const status = objectAt(next, 'status') ?? {};
-  const conditions = Array.isArray(status['conditions']) ? (status['conditions'] as JsonObject[]) : [];
-  const old = conditions.find((one) => one['type'] === condition['type']);
-  const unchanged = old !== undefined && old['status'] === condition['status'];
-  if (unchanged && old['message'] === condition['message'] && old['reason'] === condition['reason']) return undefined;
-  const lastTransitionTime = unchanged ? old['lastTransitionTime'] : formatTime(now);
-  status['conditions'] = [...conditions.filter((one) => one !== old), { ...condition, lastTransitionTime }];
-  next['status'] = status;
+  const old = conditionsOf(next).find(({ type }) => type === CONDITION);
+  const { status, reason, message } = state;
+  if (old?.['status'] === status && old['message'] === message && old['reason'] === reason) return undefined;
+  const kept = conditionsOf(next).filter((one) => one !== old);
+  const condition = { type: CONDITION, status, reason, message, lastTransitionTime: transitionTime(old, status, now) };
+  next['status'] = { ...objectAt(next, 'status'), conditions: [...kept, condition] };
   return next;
 }

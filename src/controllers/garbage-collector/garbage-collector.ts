@@ -15,7 +15,7 @@ import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { type Dependent, kindOf, type ObjectPlace, OwnerGraph } from './owner-graph.js';
 import { exceptConflicts } from '../errors.js';
-import { TypeWatches } from '../type-watches.js';
+import { storedTypes, TypeWatches } from '../type-watches.js';
 
 export interface GarbageCollectorOptions {
   readonly registry: ApiRegistry;
@@ -279,13 +279,4 @@ async function removeFinalizer(client: LoopbackClient, object: KubeObject, final
   if (kept.length === 0) delete next.metadata.finalizers;
   else next.metadata.finalizers = kept;
   await client.update(next);
-}
-
-/** Returns each stored type once, regardless of how many versions it has. */
-function storedTypes(registry: ApiRegistry): Map<string, StoredApi> {
-  const types = new Map<string, StoredApi>();
-  for (const api of registry.all()) {
-    if (api.kind === 'stored' && api.served.verbs.includes('delete')) types.set(api.store.resource, api);
-  }
-  return types;
 }

@@ -1,4 +1,5 @@
 import type { OwnerReference } from '../../apimachinery/meta/meta.js';
+import { addTo, removeFrom } from '../../util/append.js';
 
 /** The location of an object: the store's name of its type, and its key there. */
 export interface ObjectPlace {
@@ -37,8 +38,8 @@ export class OwnerGraph {
     this.unlink(id);
     this.dependents.set(id, dependent);
     for (const owner of dependent.owners) {
-      link(this.byOwner, owner.uid ?? '', id);
-      link(this.byKind, kindOf(owner), id);
+      addTo(this.byOwner, owner.uid ?? '', id);
+      addTo(this.byKind, kindOf(owner), id);
     }
   }
 
@@ -73,19 +74,8 @@ export class OwnerGraph {
 
   private unlink(id: string): void {
     for (const owner of this.dependents.get(id)?.owners ?? []) {
-      unlink(this.byOwner, owner.uid ?? '', id);
-      unlink(this.byKind, kindOf(owner), id);
+      removeFrom(this.byOwner, owner.uid ?? '', id);
+      removeFrom(this.byKind, kindOf(owner), id);
     }
   }
-}
-
-function link(index: Map<string, Set<string>>, name: string, id: string): void {
-  const ids = index.get(name) ?? new Set<string>();
-  index.set(name, ids.add(id));
-}
-
-function unlink(index: Map<string, Set<string>>, name: string, id: string): void {
-  const ids = index.get(name);
-  ids?.delete(id);
-  if (ids?.size === 0) index.delete(name);
 }

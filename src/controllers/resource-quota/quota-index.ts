@@ -1,6 +1,7 @@
 import { objectAt, stringifyJson } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import { keyOf, splitKey } from '../garbage-collector/object-cache.js';
+import { addTo, removeFrom } from '../../util/append.js';
+import { keyOf, splitKey } from '../object-cache.js';
 
 interface Known {
   readonly uid: string;
@@ -49,9 +50,7 @@ export class QuotaIndex {
     const names = Object.keys(hard);
     this.quotas.set(key, { uid, limits, names });
     for (const name of names) this.limited.set(name, (this.limited.get(name) ?? 0) + 1);
-    const [namespace] = splitKey(key);
-    const here = this.byNamespace.get(namespace) ?? new Set<string>();
-    this.byNamespace.set(namespace, here.add(key));
+    addTo(this.byNamespace, splitKey(key)[0], key);
     return true;
   }
 
@@ -64,9 +63,6 @@ export class QuotaIndex {
       if (left > 0) this.limited.set(name, left);
       else this.limited.delete(name);
     }
-    const [namespace] = splitKey(key);
-    const here = this.byNamespace.get(namespace);
-    here?.delete(key);
-    if (here?.size === 0) this.byNamespace.delete(namespace);
+    removeFrom(this.byNamespace, splitKey(key)[0], key);
   }
 }

@@ -2,7 +2,7 @@ import { objectAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { add, excess, type ResourceList, resourceList } from '../../quota/resource-list.js';
 import type { Clock } from '../../util/clock.js';
-import { keyOf } from '../garbage-collector/object-cache.js';
+import { keyOf } from '../object-cache.js';
 
 interface Known {
   readonly version: bigint;

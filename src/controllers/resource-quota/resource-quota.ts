@@ -9,7 +9,7 @@ import { type Clock, sleep } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { isIgnorableError } from '../errors.js';
 import { TypeWatches } from '../type-watches.js';
-import { keyOf, splitKey } from '../garbage-collector/object-cache.js';
+import { keyOf, splitKey } from '../object-cache.js';
 import { measure, type MeasuredType, measuredTypes } from './measure.js';
 import { QuotaIndex } from './quota-index.js';
 import { usageUpperBound, RecentCharges } from './recent-charges.js';

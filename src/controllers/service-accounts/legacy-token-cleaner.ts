@@ -1,5 +1,5 @@
 import { isObject } from '../../apimachinery/json/json.js';
-import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
 import {
   INVALID_SINCE_LABEL,
   LAST_USED_LABEL,
@@ -72,8 +72,8 @@ export class LegacyTokenCleaner {
   }
 
   private idle(secret: KubeObject): boolean {
-    const { creationTimestamp, deletionTimestamp, labels } = secret.metadata;
-    if (secret['type'] !== TOKEN_SECRET_TYPE || (deletionTimestamp ?? undefined) !== undefined) return false;
+    const { creationTimestamp, labels } = secret.metadata;
+    if (secret['type'] !== TOKEN_SECRET_TYPE || hasDeletionTimestamp(secret)) return false;
     const { clock, periodMillis } = this.options;
     if (!(Date.parse(creationTimestamp ?? '') < clock.now() - periodMillis)) return false;
     const lastUsed = labels?.[LAST_USED_LABEL];

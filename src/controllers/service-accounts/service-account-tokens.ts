@@ -2,10 +2,11 @@ import { isObject, type JsonValue, objectAt, stringAt } from '../../apimachinery
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { ServiceAccountTokenSigner } from '../../authentication/token/service-account/service-account-signer.js';
 import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
+import { addTo } from '../../util/append.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { swallowIgnorableErrors } from '../errors.js';
-import { ObjectCache, splitKey } from '../garbage-collector/object-cache.js';
+import { ObjectCache, splitKey } from '../object-cache.js';
 import {
   TOKEN_SECRET_TYPE,
   ACCOUNT_NAME_ANNOTATION,
@@ -58,7 +59,8 @@ export class ServiceAccountTokens {
     this.secrets = new ObjectCache<TokenSecret>({
       keep: (secret) => this.remember(secret),
       changed: (key, { account }) => {
-        this.index(key, account);
+        // The key of a deleted Secret stays until the Secret is reconciled, so that its account forgets it.
+        addTo(this.byAccount, `${splitKey(key)[0]}/${account}`, key);
         this.queue.add(key);
       },
     });
@@ -88,14 +90,6 @@ export class ServiceAccountTokens {
     const { rootCa } = this.options;
     const lacks = (key: string): boolean => (stringAt(data, key) ?? '') === '';
     return lacks('token') || lacks('namespace') || (rootCa !== '' && stringAt(data, 'ca.crt') !== encode(rootCa));
-  }
-
-  /** The key of a deleted Secret stays until the Secret is reconciled, so that its account forgets it. */
-  private index(key: string, account: string): void {
-    const owner = `${splitKey(key)[0]}/${account}`;
-    const keys = this.byAccount.get(owner);
-    if (keys === undefined) this.byAccount.set(owner, new Set([key]));
-    else keys.add(key);
   }
 
   private async sync(key: string): Promise<void> {

@@ -5,7 +5,7 @@ import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { exceptConflicts } from '../errors.js';
-import { keyOf, splitKey } from '../garbage-collector/object-cache.js';
+import { keyOf, splitKey } from '../object-cache.js';
 
 export interface ProtectionOptions {
   /** The name of the work queue in metrics. */

@@ -2,6 +2,7 @@ import { objectAt, stringAt, type JsonObject, textAt } from '../../../apimachine
 import type { GroupResource, GroupVersionKind, KubeObject } from '../../../apimachinery/meta/meta.js';
 import { mayMatchResource, policyCriteria, type MatchCriteria } from '../../matching/criteria.js';
 import type { ConfigurationSource } from '../../sources.js';
+import { append } from '../../../util/append.js';
 
 /** A binding, parsed once per revision. */
 export interface Binding {
@@ -115,9 +116,7 @@ export class PolicyHooks<C extends CompiledPolicy> {
     const byPolicy = new Map<string, Binding[]>();
     for (const object of bindings.objects()) {
       const binding = this.binding(object);
-      const others = byPolicy.get(binding.policyName);
-      if (others === undefined) byPolicy.set(binding.policyName, [binding]);
-      else others.push(binding);
+      append(byPolicy, binding.policyName, binding);
     }
     this.hooks = policies.objects().flatMap((policy) => {
       const own = byPolicy.get(policy.metadata.name ?? '');

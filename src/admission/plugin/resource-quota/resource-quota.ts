@@ -5,11 +5,12 @@ import type { Evaluator, QuotaChange } from '../../../quota/evaluator.js';
 import { evaluatorOf } from '../../../quota/evaluators.js';
 import { isEqual, toJson } from '../../../quota/resource-list.js';
 import { type Quota, quotaOf } from '../../../quota/quota.js';
+import { Batches } from '../../../util/batches.js';
+import { LruCache } from '../../../util/caches/lru-cache.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../interfaces.js';
 import { refusal } from '../../refusal.js';
-import { NewestQuotas } from './newest-quotas.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
 
 /** Reads and updates ResourceQuota objects. */
@@ -31,6 +32,7 @@ interface AdmissionWaiter {
   deny(error: unknown): void;
 }
 
+const MAX_WRITTEN = 100;
 const MAX_ATTEMPTS = 8;
 const TIMEOUT_MILLIS = 10_000;
 
@@ -41,8 +43,12 @@ const TIMEOUT_MILLIS = 10_000;
 export class ResourceQuotaAdmission implements AdmissionPlugin {
   readonly name = 'ResourceQuota';
   /** Waiting changes by namespace; bounded by the number of requests in flight. */
-  private readonly queues = new Map<string, AdmissionWaiter[]>();
-  private readonly newest = new NewestQuotas();
+  private readonly batches = new Batches<AdmissionWaiter>(
+    (namespace, batch) => this.checkQuotas(namespace, batch),
+    (one, error) => one.deny(error),
+  );
+  /** The quotas that the plugin wrote last, which the cache may not have yet. */
+  private readonly written = new LruCache<string, KubeObject>({ capacity: MAX_WRITTEN });
 
   constructor(
     private readonly quotas: QuotaObjects,
@@ -77,29 +83,8 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
         timer.cancel();
         reject(error instanceof Error ? error : new Error(messageOf(error)));
       };
-      this.add(namespace, { attributes, change, evaluator, allow, deny });
+      this.batches.add(namespace, { attributes, change, evaluator, allow, deny });
     });
-  }
-
-  private add(namespace: string, one: AdmissionWaiter): void {
-    const queue = this.queues.get(namespace);
-    if (queue !== undefined) {
-      queue.push(one);
-      return;
-    }
-    this.queues.set(namespace, [one]);
-    void this.drainQueue(namespace);
-  }
-
-  /** Settles batch after batch until no change is waiting. */
-  private async drainQueue(namespace: string): Promise<void> {
-    for (let batch = this.queues.get(namespace) ?? []; batch.length > 0; batch = this.queues.get(namespace) ?? []) {
-      this.queues.set(namespace, []);
-      await this.checkQuotas(namespace, batch).catch((error: unknown) => {
-        for (const one of batch) one.deny(error);
-      });
-    }
-    this.queues.delete(namespace);
   }
 
   /**
@@ -107,7 +92,7 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
    * changed in the meantime.
    */
   private async checkQuotas(namespace: string, batch: readonly AdmissionWaiter[]): Promise<void> {
-    let quotas = this.quotas.cached(namespace).map((object) => quotaOf(this.newest.of(object)));
+    let quotas = this.quotas.cached(namespace).map((object) => quotaOf(this.newest(object)));
     let left = batch;
     for (let attempt = 1; left.length > 0; attempt++) {
       const charged = this.chargeAll(quotas, left);
@@ -120,6 +105,15 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
       quotas = live.filter((object) => object !== undefined).map(quotaOf);
     }
     for (const one of left) one.allow();
+  }
+
+  /** Returns the cached quota, or the one that was written if that is newer. */
+  private newest(cached: KubeObject): KubeObject {
+    const written = this.written.get(keyOf(cached));
+    if (written === undefined) return cached;
+    if (versionOf(cached) < versionOf(written) && written.metadata.uid === cached.metadata.uid) return written;
+    this.written.delete(keyOf(cached));
+    return cached;
   }
 
   /** Answers the changes that are refused or use nothing. Returns the others, which wait until the quotas are written. */
@@ -154,7 +148,8 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
       const { object, used } = quota;
       try {
         const status = { ...(object['status'] as object), used: toJson(used) };
-        this.newest.note(await this.quotas.updateStatus({ ...object, status }));
+        const written = await this.quotas.updateStatus({ ...object, status });
+        this.written.set(keyOf(written), written);
       } catch (error) {
         names.push(quota.name);
         failure = error;
@@ -163,3 +158,6 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
     return { names, error: failure };
   }
 }
+
+const keyOf = ({ metadata: { namespace = '', name = '' } }: KubeObject): string => `${namespace}/${name}`;
+const versionOf = (object: KubeObject): bigint => BigInt(object.metadata.resourceVersion ?? '0');

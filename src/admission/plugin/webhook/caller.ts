@@ -9,6 +9,7 @@ import type { Cancellation } from '../../../util/cancellation.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { type SpanAttributes, withSpan } from '../../../util/tracing.js';
+import type { MatchConditionsMetrics } from '../../cel/match-conditions.js';
 import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js';
 import type { NamespaceSource } from '../../sources.js';
 import type { ReviewResponse } from './review-response.js';
@@ -30,6 +31,7 @@ export interface WebhookDependencies {
   readonly authorizer: Authorizer;
   readonly clock: Clock;
   readonly metrics: WebhookMetrics;
+  readonly conditions: MatchConditionsMetrics;
   /** Called for each webhook that failed and was skipped. */
   readonly onFailure: (webhook: string, error: CallError) => void;
 }
@@ -146,8 +148,45 @@ function addAuditAnnotations(
   }
 }
 
-/** Records the outcome of a call. */
-export function observeCall(
+/** Makes a call and records its outcome. Returns its result, or the error with which it failed. */
+export async function observed<T>(
+  invocation: Invocation,
+  { clock, metrics }: WebhookDependencies,
+  call: () => Promise<T>,
+): Promise<{ readonly result?: T; readonly failure?: unknown }> {
+  const began = clock.monotonic();
+  const observe = (failure: unknown): void => observeCall(invocation, metrics, clock.monotonic() - began, failure);
+  try {
+    const result = await call();
+    observe(undefined);
+    return { result };
+  } catch (failure) {
+    observe(failure);
+    return { failure };
+  }
+}
+
+/**
+ * Skips a webhook that failed, if its failure policy allows that; the annotation then has its name. Otherwise returns the error to refuse
+ * the request with.
+ */
+export function failOpen(
+  { hook, type, attributes }: Invocation,
+  { metrics, onFailure }: WebhookDependencies,
+  failure: unknown,
+  annotation: string,
+): unknown {
+  if (!(failure instanceof CallError)) return failure instanceof Rejection ? failure.status : failure;
+  if (!hook.ignoresFailures) return failure.refusal();
+  if (!failure.cancelled) {
+    metrics.failedOpen(hook.name, type);
+    attributes.annotate(annotation, hook.name);
+    onFailure(hook.name, failure);
+  }
+  return undefined;
+}
+
+function observeCall(
   { hook, type, attributes }: Invocation,
   metrics: WebhookMetrics,
   millis: number,
@@ -170,12 +209,6 @@ export function observeCall(
     metrics.rejected(hook.name, type, operation, 'apiserver_internal_error', 0);
     observe(true, 0);
   }
-}
-
-/** Returns the error that the request is refused with. */
-export function refusalOf(error: unknown): unknown {
-  if (error instanceof CallError) return error.refusal();
-  return error instanceof Rejection ? error.status : error;
 }
 
 export const requestTimeout = (): ApiError =>

@@ -25,8 +25,6 @@ export interface Hook {
   readonly id: string;
   readonly criteria: MatchCriteria;
   readonly conditions: MatchConditions;
-  /** The type in the metrics of match conditions. */
-  readonly conditionType: 'admit' | 'validate';
   readonly ignoresFailures: boolean;
   readonly timeoutSeconds: number;
   /** Undefined: the webhook accepts no supported version of AdmissionReview. */
@@ -107,9 +105,8 @@ export class Hooks {
   private hook(webhook: JsonObject, name: string, configuration: string, times: number): Hook {
     const ignoresFailures = stringAt(webhook, 'failurePolicy') === 'Ignore';
     const { timeoutSeconds } = webhook;
-
     const failurePolicy = ignoresFailures ? 'Ignore' : 'Fail';
-    const conditionType = this.type === 'admit' ? 'admit' : 'validate';
+    const type = this.type === 'admit' ? 'admit' : 'validate';
     return {
       name,
       configuration,
@@ -117,10 +114,9 @@ export class Hooks {
       criteria: webhookCriteria(webhook),
       conditions: compileMatchConditions(
         webhook['matchConditions'],
-        { kind: 'webhook', type: conditionType, name, failurePolicy },
+        { kind: 'webhook', type, name, failurePolicy },
         this.metrics,
       ),
-      conditionType,
       ignoresFailures,
       timeoutSeconds: typeof timeoutSeconds === 'number' ? timeoutSeconds : DEFAULT_TIMEOUT_SECONDS,
       reviewVersion: stringsOf(webhook['admissionReviewVersions']).find(isReviewVersion),

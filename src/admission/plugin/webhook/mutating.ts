@@ -2,7 +2,6 @@ import { newInternalError } from '../../../apimachinery/meta/errors.js';
 import { goJson, type GroupVersionKind } from '../../../apimachinery/meta/meta.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
-import type { MatchConditionsMetrics } from '../../cel/match-conditions.js';
 import { replaceContents } from '../../replace-contents.js';
 import type { AdmissionAttributes, AdmissionPlugin, VersionedResource } from '../../interfaces.js';
 import { isExempt } from '../../matching/match.js';
@@ -10,15 +9,7 @@ import { Reinvocation } from '../../reinvocation.js';
 import { ReinvokeContext } from '../reinvoke-context.js';
 import { whenReady } from '../when-ready.js';
 import type { ConfigurationSource } from '../../sources.js';
-import {
-  callHook,
-  type Invocation,
-  observeCall,
-  refusalOf,
-  requestTimeout,
-  type WebhookDependencies,
-} from './caller.js';
-import { CallError } from './errors.js';
+import { callHook, failOpen, type Invocation, observed, requestTimeout, type WebhookDependencies } from './caller.js';
 import { type Hook, Hooks, type IndexedHook } from './hooks.js';
 import { applyPatch } from './patch.js';
 import { ReviewedObjects } from './review.js';
@@ -30,10 +21,8 @@ const MUTATION = 'mutation.webhook.admission.k8s.io/';
 const PATCH = 'patch.webhook.admission.k8s.io/';
 const FAILED_OPEN = `failed-open.${MUTATION}`;
 
-type Dependencies = WebhookDependencies & { readonly conditions: MatchConditionsMetrics };
-
 /** Calls the webhooks of MutatingWebhookConfigurations in sequence. Each receives the object as the previous ones left it. */
-export function mutatingWebhooks(source: ConfigurationSource, dependencies: Dependencies): AdmissionPlugin {
+export function mutatingWebhooks(source: ConfigurationSource, dependencies: WebhookDependencies): AdmissionPlugin {
   const hooks = new Hooks(source, 'admit', dependencies.conditions);
   return {
     name: NAME,
@@ -61,7 +50,7 @@ class MutatingDispatch {
   constructor(
     private readonly attributes: AdmissionAttributes,
     private readonly reinvocation: Reinvocation,
-    private readonly dependencies: Dependencies,
+    private readonly dependencies: WebhookDependencies,
   ) {
     this.reinvokeContext = reinvocation.state(NAME, () => new ReinvokeContext());
     this.kind = attributes.kind;
@@ -91,36 +80,20 @@ class MutatingDispatch {
     const objects = await this.objectsIn(matched).catch((error: unknown) => {
       throw newInternalError(messageOf(error));
     });
-    const { clock, metrics } = dependencies;
     const invocation: Invocation = { hook, type: 'admit', attributes, matched, objects };
-    const began = clock.monotonic();
-    let failure: unknown;
-    let changed = false;
     const place = `round_${reinvocation.isReinvoked ? '1' : '0'}_index_${String(index)}`;
-    try {
-      changed = await this.mutate(invocation, place);
-    } catch (error) {
-      failure = error;
-    }
-    this.attributes.annotate(MUTATION + place, `{${identity(hook)},"mutated":${String(changed)}}`);
-    observeCall(invocation, metrics, clock.monotonic() - began, failure);
+    const { result: changed = false, failure } = await observed(invocation, dependencies, () =>
+      this.mutate(invocation, place),
+    );
+    attributes.annotate(MUTATION + place, `{${identity(hook)},"mutated":${String(changed)}}`);
     if (changed) {
       reinvokeContext.requireReinvokingPreviouslyInvoked();
       reinvocation.request();
     }
     if (hook.reinvoked) reinvokeContext.addReinvocable(hook.id);
-    if (failure !== undefined) this.failOpenOrThrow(hook, place, failure);
-  }
-
-  private failOpenOrThrow(hook: Hook, place: string, failure: unknown): void {
-    const { attributes } = this;
-    const { metrics, onFailure } = this.dependencies;
-    if (!(failure instanceof CallError) || !hook.ignoresFailures) throw refusalOf(failure) as Error;
-    if (!failure.cancelled) {
-      metrics.failedOpen(hook.name, 'admit');
-      attributes.annotate(FAILED_OPEN + place, hook.name);
-      onFailure(hook.name, failure);
-    }
+    if (failure === undefined) return;
+    const refusal = failOpen(invocation, dependencies, failure, FAILED_OPEN + place);
+    if (refusal !== undefined) throw refusal as Error;
     if (attributes.cancellation.aborted) throw requestTimeout();
   }
 

@@ -1,4 +1,5 @@
 import { newForbidden } from '../../../apimachinery/meta/errors.js';
+import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
 import { authorizerValues } from '../../cel/authorizer.js';
 import { admissionRequest } from '../../cel/request.js';
 import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js';
@@ -6,7 +7,6 @@ import { match } from '../../matching/match.js';
 import type { Hook } from './hooks.js';
 import type { ReviewedObjects } from './review.js';
 import type { WebhookDependencies } from './caller.js';
-import type { MatchConditionsMetrics } from '../../cel/match-conditions.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
 
 /** Returns the objects of the request in a version. */
@@ -17,13 +17,11 @@ export function shouldCall(
   hook: Hook,
   attributes: AdmissionAttributes,
   objectsIn: ObjectsIn,
-  dependencies: Pick<WebhookDependencies, 'namespaces' | 'authorizer'> & {
-    readonly conditions: MatchConditionsMetrics;
-  },
+  { namespaces, authorizer }: WebhookDependencies,
 ): MaybePromise<VersionedResource | undefined> {
-  const matched = match(hook.criteria, attributes, dependencies.namespaces);
+  const matched = match(hook.criteria, attributes, namespaces);
   if (!(matched instanceof Promise) && (matched === undefined || hook.conditions.empty)) return matched;
-  return decide(hook, attributes, matched, objectsIn, dependencies);
+  return decide(hook, attributes, matched, objectsIn, authorizer);
 }
 
 async function decide(
@@ -31,7 +29,7 @@ async function decide(
   attributes: AdmissionAttributes,
   matching: MaybePromise<VersionedResource | undefined>,
   objectsIn: ObjectsIn,
-  { authorizer, conditions }: Parameters<typeof shouldCall>[3],
+  authorizer: Authorizer,
 ): Promise<VersionedResource | undefined> {
   const matched = await matching;
   if (matched === undefined || hook.conditions.empty) return matched;
@@ -48,14 +46,6 @@ async function decide(
   );
   if (result.matches) return matched;
   if (result.error !== undefined) throw newForbidden(resource, attributes.name, result.error);
-  conditions.excluded(
-    {
-      kind: 'webhook',
-      type: hook.conditionType,
-      name: hook.name,
-      failurePolicy: hook.ignoresFailures ? 'Ignore' : 'Fail',
-    },
-    operation,
-  );
+  hook.conditions.recordExclusion(operation);
   return undefined;
 }

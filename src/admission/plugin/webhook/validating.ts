@@ -1,20 +1,11 @@
 import { newInternalError } from '../../../apimachinery/meta/errors.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
-import type { MatchConditionsMetrics } from '../../cel/match-conditions.js';
 import type { AdmissionAttributes, AdmissionPlugin, VersionedResource } from '../../interfaces.js';
 import { isExempt } from '../../matching/match.js';
 import { whenReady } from '../when-ready.js';
 import type { ConfigurationSource } from '../../sources.js';
-import {
-  callHook,
-  type Invocation,
-  observeCall,
-  refusalOf,
-  requestTimeout,
-  type WebhookDependencies,
-} from './caller.js';
-import { CallError } from './errors.js';
+import { callHook, failOpen, type Invocation, observed, requestTimeout, type WebhookDependencies } from './caller.js';
 import { Hooks, type IndexedHook } from './hooks.js';
 import type { ReviewedObjects } from './review.js';
 import { objectsAs } from './versions.js';
@@ -23,10 +14,7 @@ import { shouldCall } from './should-call.js';
 const FAILED_OPEN = 'failed-open.validating.webhook.admission.k8s.io/';
 
 /** Calls the webhooks of ValidatingWebhookConfigurations in parallel. Any of them may refuse the request. */
-export function validatingWebhooks(
-  source: ConfigurationSource,
-  dependencies: WebhookDependencies & { readonly conditions: MatchConditionsMetrics },
-): AdmissionPlugin {
+export function validatingWebhooks(source: ConfigurationSource, dependencies: WebhookDependencies): AdmissionPlugin {
   const hooks = new Hooks(source, 'validating', dependencies.conditions);
   return {
     name: 'ValidatingAdmissionWebhook',
@@ -43,12 +31,10 @@ export function validatingWebhooks(
   };
 }
 
-type Dependencies = Parameters<typeof validatingWebhooks>[1];
-
 async function validate(
   hooks: readonly IndexedHook[],
   attributes: AdmissionAttributes,
-  dependencies: Dependencies,
+  dependencies: WebhookDependencies,
 ): Promise<void> {
   const versions = new Map<string, Promise<ReviewedObjects>>();
   const objectsIn = (matched: VersionedResource): Promise<ReviewedObjects> => {
@@ -92,23 +78,8 @@ async function converted<T>(convert: () => Promise<T>): Promise<T> {
 }
 
 /** Returns the error to refuse the request with, or undefined if it may proceed. */
-async function callOne(invocation: Invocation, index: number, dependencies: Dependencies): Promise<unknown> {
-  const { hook, attributes } = invocation;
-  const { clock, metrics, onFailure } = dependencies;
-  const began = clock.monotonic();
-  let failure: unknown;
-  try {
-    await callHook(invocation, dependencies);
-  } catch (error) {
-    failure = error;
-  }
-  observeCall(invocation, metrics, clock.monotonic() - began, failure);
+async function callOne(invocation: Invocation, index: number, dependencies: WebhookDependencies): Promise<unknown> {
+  const { failure } = await observed(invocation, dependencies, () => callHook(invocation, dependencies));
   if (failure === undefined) return undefined;
-  if (!(failure instanceof CallError) || !hook.ignoresFailures) return refusalOf(failure);
-  if (!failure.cancelled) {
-    metrics.failedOpen(hook.name, 'validating');
-    attributes.annotate(`${FAILED_OPEN}round_0_index_${String(index)}`, hook.name);
-    onFailure(hook.name, failure);
-  }
-  return undefined;
+  return failOpen(invocation, dependencies, failure, `${FAILED_OPEN}round_0_index_${String(index)}`);
 }

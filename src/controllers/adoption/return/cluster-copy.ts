@@ -1,7 +1,7 @@
-import { deepEqual, type JsonObject, stringAt } from '../../../apimachinery/json/json.js';
+import { deepEqual, type JsonObject } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { type ClusterClient, ClusterError } from '../../../client/cluster-client.js';
-import { ClusterCollection } from '../collection.js';
+import type { ClusterClient } from '../../../client/cluster-client.js';
+import { ClusterCollection, failure } from '../collection.js';
 
 /** An annotation that an object has for a moment, to get a new revision without a change. */
 const TOUCHED = 'kubeannex.io/touched';
@@ -112,8 +112,7 @@ export class ClusterCopy {
 }
 
 function objectOrThrow(status: number, body: JsonObject): KubeObject {
-  if (status >= 300)
-    throw new ClusterError(status, stringAt(body, 'message') ?? `the cluster responded with status ${status}`);
+  if (status >= 300) throw failure(status, body);
   return body as KubeObject;
 }
 

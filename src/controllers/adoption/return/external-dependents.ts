@@ -60,7 +60,7 @@ export class ExternalDependents {
     const { client, group, policy } = this.options;
     if (policy === 'Abandon' || born.size === 0) return;
     const found = await dependentsOf(client, group, born, this.collections);
-    const isBlocked = policy === 'Refuse' ? found.objects.length > 0 : false;
+    const isBlocked = policy === 'Refuse' && found.objects.length > 0;
     if (isBlocked || found.unread.length > 0) throw refusal(found);
     this.collections ??= [...found.collections.keys()];
     await each(found.objects, (one) => this.addAdoptionOwner(one, born));

@@ -10,10 +10,9 @@ import { type Clock, sleep } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { keyOf, revisionOf } from '../copier.js';
 import type { RateLimit } from '../rate-limit.js';
+import { storedPages } from '../stored-pages.js';
 import { ClusterCopy, SERVER_SET_FIELDS, type ObjectRef, type ReturnedType } from './cluster-copy.js';
 
-/** The page size for reading objects of Annex. */
-const PAGE = 500;
 /** The number of objects written concurrently. */
 const WORKERS = 16;
 const RETRY_MILLIS = 500;
@@ -136,9 +135,8 @@ export class ReverseCopier {
   /** Throws if the numbers of objects differ. */
   async assertEqualCounts(): Promise<void> {
     for (const type of this.options.types) {
-      const { items, more, remaining } = await this.options.backend.list(type.resource, {
-        ...{ prefix: '', from: '', limit: 1, revision: 0 },
-      });
+      const options = { prefix: '', from: '', limit: 1, revision: 0 };
+      const { items, more, remaining } = await this.options.backend.list(type.resource, options);
       const ours = items.length + (more ? remaining : 0);
       const theirs = (await this.copy.collection(type).newest()).count;
       if (ours !== theirs) throw new Error(`Annex has ${ours} ${type.plural}, but the cluster has ${theirs}`);
@@ -199,19 +197,13 @@ export class ReverseCopier {
     const { backend, clock } = this.options;
     const found = new Map<string, { uid: string; revision: Revision }>();
     const slicer = new Slicer(clock);
-    let revision = 0;
-    for (let from = ''; ;) {
-      const page = await backend.list(type.resource, { prefix: '', from, limit: PAGE, revision });
-      revision = page.revision;
-      for (const stored of page.items) {
+    for await (const page of storedPages(backend, type.resource)) {
+      for (const { key, revision, bytes } of page) {
         if (slicer.isExhausted) await slicer.yield();
-        const uid = contentOf(stored.bytes).metadata.uid ?? '';
-        found.set(stored.key, { uid, revision: stored.revision });
+        found.set(key, { uid: contentOf(bytes).metadata.uid ?? '', revision });
       }
-      const last = page.items.at(-1);
-      if (!page.more || last === undefined) return found;
-      from = `${last.key}\0`;
     }
+    return found;
   }
 
   private find(place: ObjectRef): void {

@@ -1,12 +1,14 @@
 import { objectAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, textOf, stringsOf } from '../../../apimachinery/json/values.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../../apimachinery/meta/meta.js';
+import { eachPage } from '../../../client/adoption/lists.js';
 import { ClusterError, type ClusterClient } from '../../../client/cluster-client.js';
 import { whoAmI } from '../../../client/who-am-i.js';
 import { type Clock, sleep } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { sizeText } from '../../../util/text/size-text.js';
 import type { RateLimit } from '../rate-limit.js';
+import { waitUntil } from '../wait.js';
 import { backDoor, type ClusterDefinitions } from '../switch/cluster-definitions.js';
 import type { Fence } from '../switch/fence.js';
 import type { Journal } from '../switch/journal.js';
@@ -14,7 +16,6 @@ import type { Journal } from '../switch/journal.js';
 /** No return uses this back door. */
 const DOOR = backDoor(0);
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-const PAGE = 500;
 const POLL_MILLIS = 500;
 /** How long a step may go without progress in the cluster. */
 const STEP_MILLIS = 60_000;
@@ -117,10 +118,9 @@ export class Source {
     const { client, group, rate } = this.options;
     const door = `/apis/${group}/${DOOR}`;
     let [held, trouble] = [0, ''];
-    for (let token = ''; ;) {
+    await eachPage(async (query) => {
       await this.check();
-      const more = token === '' ? '' : `&continue=${encodeURIComponent(token)}`;
-      const page = await client.metadata(`${door}/${plural}?limit=${PAGE}${more}`);
+      const page = await client.metadata(`${door}/${plural}${query}`);
       const items = objectsOf(page['items']) as unknown as readonly KubeObject[];
       for (const { metadata } of items) {
         const { namespace = '', name = '', finalizers, resourceVersion = '' } = metadata;
@@ -133,9 +133,9 @@ export class Source {
         if (status >= 300) trouble = `${plural} ${namespace} ${name}: ${textOf(body['message'])}`;
       }
       await rate.take(items.length, signal);
-      token = textOf(objectAt(page, 'metadata')?.['continue']);
-      if (token === '') return { held, trouble };
-    }
+      return page;
+    });
+    return { held, trouble };
   }
 
   private async remove({ metadata }: KubeObject, signal: AbortSignal): Promise<void> {
@@ -145,12 +145,11 @@ export class Source {
     // A replica that takes the group back changes the definition first, so the precondition fails.
     const options = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
     await client.must('DELETE', `${CRDS}/${name}`, options);
-    const end = clock.monotonic() + STEP_MILLIS;
-    while ((await client.must('GET', `${CRDS}/${name}`))?.metadata.uid === uid) {
-      if (signal.aborted || clock.monotonic() >= end)
-        throw new Error(`the CustomResourceDefinition ${name} is still being deleted`);
-      await sleep(clock, POLL_MILLIS, signal);
-    }
+    const look = async (): Promise<string> =>
+      (await client.must('GET', `${CRDS}/${name}`))?.metadata.uid === uid
+        ? `the CustomResourceDefinition ${name} is still being deleted`
+        : '';
+    await waitUntil(look, { clock, millis: STEP_MILLIS, pollMillis: POLL_MILLIS }, signal);
   }
 
   /** Throws if Annex does not serve the group for good. */

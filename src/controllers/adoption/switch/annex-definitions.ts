@@ -6,6 +6,7 @@ import type { LoopbackClient } from '../../../registry/rest/loopback-client.js';
 import { type Clock, sleep } from '../../../util/clock.js';
 import { isConflictOrNotFound } from '../../errors.js';
 import { definitionOf } from '../definitions.js';
+import { waitUntil } from '../wait.js';
 
 const POLL_MILLIS = 50;
 const ATTEMPTS = 20;
@@ -35,19 +36,17 @@ export class AnnexDefinitions {
   /** Creates the missing ones; resolves when all are established. Throws if a definition from another source is in the way. */
   async create(crds: readonly KubeObject[], millis: number, signal: AbortSignal): Promise<void> {
     const { client, clock } = this.options;
-    const end = clock.monotonic() + millis;
     for (const crd of crds) {
       const found = await client.get('', crd.metadata.name ?? '');
       if (found === undefined) await client.create(inStage(definitionOf(crd), 'Copying'));
       else if (found.metadata.annotations?.[ADOPTION_STAGE] === undefined)
         throw new Error(`the ResourceDefinition ${found.metadata.name ?? ''} already exists`);
     }
-    for (;;) {
+    const look = async (): Promise<string> => {
       const missing = crds.length - (await this.list()).filter((one) => isConditionTrue(one, 'Established')).length;
-      if (missing <= 0) return;
-      if (signal.aborted || clock.monotonic() >= end) throw new Error(`${missing} definitions are not established`);
-      await sleep(clock, POLL_MILLIS, signal);
-    }
+      return missing <= 0 ? '' : `${missing} definitions are not established`;
+    };
+    await waitUntil(look, { clock, millis, pollMillis: POLL_MILLIS }, signal);
   }
 
   async setStage(stage: AdoptionStage): Promise<void> {
@@ -64,11 +63,8 @@ export class AnnexDefinitions {
       const { name = '', uid = '' } = definition.metadata;
       if (isCopy(definition) && !hasDeletionTimestamp(definition)) await client.delete('', name, { uid });
     });
-    const end = clock.monotonic() + millis;
-    while ((await this.list()).some(isCopy)) {
-      if (signal.aborted || clock.monotonic() >= end) throw new Error('the definitions still exist');
-      await sleep(clock, POLL_MILLIS, signal);
-    }
+    const look = async (): Promise<string> => ((await this.list()).some(isCopy) ? 'the definitions still exist' : '');
+    await waitUntil(look, { clock, millis, pollMillis: POLL_MILLIS }, signal);
   }
 
   private async each(work: (definition: KubeObject) => Promise<unknown>): Promise<void> {

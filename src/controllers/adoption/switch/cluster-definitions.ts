@@ -24,8 +24,7 @@ export const backDoor = (attempt: number): string => `${BACK_DOOR}${attempt}`;
 const RESTORED_FIELD = 'annexServedAgain';
 /** The same while Annex takes writes. */
 const LOADED_FIELD = 'annexServedEarly';
-const ANYTHING_SCHEMA = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
-const ANYTHING: JsonObject = { schema: ANYTHING_SCHEMA };
+const ANYTHING = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
 /** A category of the types of a group whose watch caches are restarted. */
 const MARK = 'annex-given-back';
 const ATTEMPTS = 10;
@@ -53,7 +52,9 @@ export class ClusterDefinitions {
       const names = [...new Set([...before.split(','), ...served.map(({ name }) => textOf(name))])].filter(
         (name) => name !== '',
       );
-      return changed(crd, { ...crd.metadata.annotations, [SERVED_BEFORE]: names.join(',') }, isBackDoor);
+      const versions = versionsOf(crd).map((version) => ({ ...version, served: isBackDoor(version) }));
+      const annotations = { ...crd.metadata.annotations, [SERVED_BEFORE]: names.join(',') };
+      return withSpec(crd, annotations, { ...objectAt(crd, 'spec'), versions });
     });
   }
 
@@ -98,22 +99,14 @@ export class ClusterDefinitions {
         const field = signalOf(version);
         if (field === undefined) continue;
         const query = `&fieldSelector=${field}%3Dyes`;
-        if (!(await this.answers(server, textOf(version['name']), [plural], query))) return false;
+        if (!(await this.isOpen(server, textOf(version['name']), [plural], query))) return false;
       }
     }
     return true;
   }
 
-  async isOpen(server: KubeApiserver, door: string, plurals: readonly string[]): Promise<boolean> {
-    return this.answers(server, door, plurals, '');
-  }
-
-  private async answers(
-    server: KubeApiserver,
-    door: string,
-    plurals: readonly string[],
-    query: string,
-  ): Promise<boolean> {
+  /** Reports whether a kube-apiserver serves the types in the version of a back door. */
+  async isOpen(server: KubeApiserver, door: string, plurals: readonly string[], query = ''): Promise<boolean> {
     for (const plural of plurals) {
       const { status } = await server.call('GET', `/apis/${this.group}/${door}/${plural}?limit=1${query}`);
       if (status !== 200) return false;
@@ -128,7 +121,10 @@ export class ClusterDefinitions {
    */
   async openBackDoor(door: string, definitions: readonly KubeObject[]): Promise<void> {
     const present = new Set((await this.list()).map(({ metadata: { name } }) => name));
-    for (const definition of definitions) if (!present.has(definition.metadata.name)) await this.recreate(definition);
+    // A deleted definition is created again from that of Annex, with no version served.
+    for (const definition of definitions)
+      if (!present.has(definition.metadata.name))
+        await this.client.must('POST', PATH, { ...TYPE, ...unservedCrdOf(definition) });
     await this.change((crd) => {
       const definition = definitions.find(({ metadata: { name } }) => name === crd.metadata.name);
       const isChanged = (definition?.metadata.generation ?? 1) > 1;
@@ -172,11 +168,6 @@ export class ClusterDefinitions {
     await this.change((crd) => withCategories(crd, (categories) => categories.filter(isNotMark)));
   }
 
-  /** Creates a deleted definition again from that of Annex, with no version served. */
-  private async recreate(definition: KubeObject): Promise<void> {
-    await this.client.must('POST', PATH, { ...TYPE, ...unservedCrdOf(definition) });
-  }
-
   private async change(next: (crd: KubeObject) => KubeObject | undefined): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -218,11 +209,10 @@ function withServedVersions(
 
 /** Returns the back door with a field that a server can select by. */
 function withSignal(door: JsonObject, field: string): JsonObject {
-  const { openAPIV3Schema } = ANYTHING_SCHEMA;
   const properties = { [field]: { type: 'string' } };
   return {
     ...door,
-    schema: { openAPIV3Schema: { ...openAPIV3Schema, properties } },
+    schema: { openAPIV3Schema: { ...ANYTHING.openAPIV3Schema, properties } },
     selectableFields: [{ jsonPath: `.${field}` }],
   };
 }
@@ -232,15 +222,6 @@ function signalOf(version: JsonObject): string | undefined {
   if (!isBackDoor(version)) return undefined;
   const [field] = objectsOf(version['selectableFields']);
   return field && textOf(field['jsonPath']).slice(1);
-}
-
-function changed(
-  crd: KubeObject,
-  annotations: Record<string, string>,
-  isServed: (version: JsonObject) => boolean,
-): KubeObject {
-  const versions = versionsOf(crd).map((version) => ({ ...version, served: isServed(version) }));
-  return withSpec(crd, annotations, { ...objectAt(crd, 'spec'), versions });
 }
 
 const withSpec = (crd: KubeObject, annotations: Record<string, string>, spec: JsonObject): KubeObject =>
@@ -278,8 +259,7 @@ function doorOf(name: string, versions: readonly JsonObject[]): JsonObject {
   const stored = versions.find((version) => version['storage'] === true);
   const status = objectAt(objectAt(stored, 'subresources'), 'status');
   return {
-    ...{ name, served: true, storage: false },
-    ...ANYTHING,
+    ...{ name, served: true, storage: false, schema: ANYTHING },
     ...(status !== undefined && { subresources: { status: {} } }),
   };
 }
@@ -295,7 +275,7 @@ const isByWebhook = (conversion: string): boolean =>
 const withPermissiveSchema = (version: JsonObject): JsonObject =>
   version['storage'] === true
     ? version
-    : { name: version['name'] ?? '', served: version['served'] ?? false, storage: false, ...ANYTHING };
+    : { name: version['name'] ?? '', served: version['served'] ?? false, storage: false, schema: ANYTHING };
 
 /** Undoes `withPermissiveSchema`: takes the versions from Annex's definition, which came from the cluster or have replaced those there. */
 function withOriginalSchemas(

@@ -10,8 +10,7 @@ const POLICIES = `${ADMISSION}/validatingadmissionpolicies`;
 const BINDINGS = `${ADMISSION}/validatingadmissionpolicybindings`;
 const APPLY = 'application/apply-patch+yaml';
 /** Fields that could exempt requests from the policy. */
-const EXCEPTIONS = ['matchConditions', 'paramKind'];
-const EXCEPTIONS_OF_MATCH = ['excludeResourceRules', 'matchResources', 'paramRef'];
+const EXCEPTIONS = ['matchConditions', 'paramKind', 'excludeResourceRules', 'matchResources', 'paramRef'];
 
 /** The user who may write nevertheless, in one version. */
 export interface FenceException {
@@ -173,7 +172,7 @@ function hasExceptions(object: KubeObject | undefined): boolean {
   const constraints = objectAt(spec, 'matchConstraints') ?? {};
   const selectors = ['namespaceSelector', 'objectSelector'];
   return (
-    [...EXCEPTIONS, ...EXCEPTIONS_OF_MATCH].some((field) => spec[field] !== undefined) ||
+    EXCEPTIONS.some((field) => spec[field] !== undefined) ||
     objectsOf(constraints['excludeResourceRules']).length > 0 ||
     selectors.some((field) => Object.keys(objectAt(constraints, field) ?? {}).length > 0)
   );

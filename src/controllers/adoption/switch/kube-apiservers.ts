@@ -1,8 +1,9 @@
 import { objectAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, textOf, stringsOf } from '../../../apimachinery/json/values.js';
 import type { ClusterClient } from '../../../client/cluster-client.js';
-import { type Clock, sleep } from '../../../util/clock.js';
+import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
+import { waitUntil } from '../wait.js';
 
 const SLICES =
   '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io/service-name%3Dkubernetes';
@@ -30,10 +31,8 @@ export class KubeApiservers {
     millis: number,
     signal: AbortSignal,
   ): Promise<void> {
-    const { clock } = this.options;
-    const end = clock.monotonic() + millis;
     const done = new Set<string>();
-    for (;;) {
+    const lookEverywhere = async (): Promise<string> => {
       let why = '';
       const look = async (address: string): Promise<void> => {
         try {
@@ -44,10 +43,9 @@ export class KubeApiservers {
         }
       };
       await Promise.all((await this.addresses()).filter((address) => !done.has(address)).map(look));
-      if (why === '') return;
-      if (signal.aborted || clock.monotonic() >= end) throw new Error(why);
-      await sleep(clock, POLL_MILLIS, signal);
-    }
+      return why;
+    };
+    await waitUntil(lookEverywhere, { clock: this.options.clock, millis, pollMillis: POLL_MILLIS }, signal);
   }
 
   close(): void {

@@ -2,9 +2,7 @@ import type { JsonValue } from '../../../apimachinery/json/json.js';
 import { deepEqual, isObject } from '../../../apimachinery/json/json.js';
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import type { Backend, Revision, StagedObject, Staging, StoredObject } from '../../../storage/interfaces.js';
-
-/** The page size, in objects. */
-const PAGE = 500;
+import { storedPages } from '../stored-pages.js';
 
 export interface LiveCopyOptions {
   readonly backend: Pick<Backend, 'list' | 'get' | 'write'>;
@@ -30,17 +28,11 @@ export class LiveCopy implements Pick<Staging, 'revisions' | 'put' | 'remove'> {
     const { backend, first } = this.options;
     this.known = new Map();
     const found = new Map<string, Revision>();
-    let revision = 0;
-    for (let from = ''; ;) {
-      const page = await backend.list(resource, { prefix: '', from, limit: PAGE, revision });
-      revision = page.revision;
-      for (const object of page.items) {
-        this.known.set(object.key, object.revision);
-        found.set(object.key, object.revision <= first ? object.revision : 0);
+    for await (const page of storedPages(backend, resource)) {
+      for (const { key, revision } of page) {
+        this.known.set(key, revision);
+        found.set(key, revision <= first ? revision : 0);
       }
-      const last = page.items.at(-1);
-      if (!page.more || last === undefined) break;
-      from = `${last.key}\0`;
     }
     // The list is only valid if Annex did not own the type meanwhile.
     this.check(resource);

@@ -130,7 +130,7 @@ class MutatingRequest {
 
   /** Runs the mutations of a policy; returns true if any ran. */
   private async invoke(
-    { policy, binding, param, resource }: Invocation<MutatingPolicy>,
+    { policy, binding, param }: Invocation<MutatingPolicy>,
     versioned: Versioned,
     namespace: KubeObject | undefined,
   ): Promise<boolean> {
@@ -152,7 +152,7 @@ class MutatingRequest {
     const before = versioned.object;
     for (const mutation of policy.mutations) {
       if (versioned.object === undefined) continue;
-      await this.mutate(policy, binding.name, mutation, input(), { ...versioned, resource }, versioned);
+      await this.mutate(policy, binding.name, mutation, input(), versioned);
     }
     if (before !== versioned.object && !deepEqual(before ?? null, versioned.object ?? null)) this.requestReinvocation();
     if (policy.reinvoked) state.addReinvocable(key);
@@ -170,14 +170,13 @@ class MutatingRequest {
     binding: string,
     mutation: CompiledMutation,
     input: ActivationInput,
-    current: Versioned,
     versioned: Versioned,
   ): Promise<void> {
     const { clock, metrics } = this.dependencies;
     const started = clock.monotonic();
     const seconds = (): number => (clock.monotonic() - started) / 1000;
     try {
-      const changed = await settled(() => this.evaluate(mutation, input, current));
+      const changed = await settled(() => this.evaluate(mutation, input, versioned));
       if (changed !== undefined) this.complete(changed, versioned);
       versioned.changed = true;
       metrics.checked(policy.name, binding, 'no_error', seconds());

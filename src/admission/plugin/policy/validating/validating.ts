@@ -110,19 +110,18 @@ class ValidatingRequest {
     return then(then(store, run), () => this.audit.publish(policy.name));
   }
 
+  /** Runs a part of the evaluation; a configuration error in it denies the request, unless the policy ignores failures. */
   private guarded(
     policy: ValidatingPolicy,
     binding: Binding | undefined,
     run: () => MaybePromise<void>,
   ): MaybePromise<void> {
-    return rescue(run, (error) => this.misconfigured(policy, binding, error));
-  }
-
-  private misconfigured(policy: ValidatingPolicy, binding: Binding | undefined, error: unknown): void {
-    if (!(error instanceof ConfigurationError)) throw error;
-    if (policy.failurePolicy === 'Ignore') return;
-    const message = `failed to configure ${binding === undefined ? 'policy' : 'binding'}: ${error.message}`;
-    this.denials.push({ policy: policy.name, binding: binding?.name, message, reason: '' });
+    return rescue(run, (error) => {
+      if (!(error instanceof ConfigurationError)) throw error;
+      if (policy.failurePolicy === 'Ignore') return;
+      const message = `failed to configure ${binding === undefined ? 'policy' : 'binding'}: ${error.message}`;
+      this.denials.push({ policy: policy.name, binding: binding?.name, message, reason: '' });
+    });
   }
 
   private runBinding(

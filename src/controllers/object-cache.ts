@@ -1,5 +1,5 @@
-import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
+import type { LoopbackClient } from '../registry/rest/loopback-client.js';
 
 export interface ObjectCacheOptions<T> {
   /** The only name that the controller is interested in, if there is one. */
