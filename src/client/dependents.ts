@@ -1,6 +1,5 @@
-import type { JsonObject } from '../apimachinery/json/json.js';
+import { type JsonObject, objectsOf, stringsOf, textOf } from '../apimachinery/json/json.js';
 import { objectAt } from '../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../apimachinery/json/values.js';
 import { eachMetadata } from './adoption/lists.js';
 import { type ClusterClient, ClusterError } from './cluster-client.js';
 

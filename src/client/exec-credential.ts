@@ -1,8 +1,15 @@
 import { spawn } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { isAbsolute, join, normalize, sep } from 'node:path';
-import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../apimachinery/json/values.js';
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  objectAt,
+  objectsOf,
+  stringAt,
+  stringsOf,
+} from '../apimachinery/json/json.js';
 import type { Clock } from '../util/clock.js';
 import type { CredentialSource } from './webhook/connections.js';
 import { untilAborted } from '../util/cancellation.js';

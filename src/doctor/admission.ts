@@ -1,6 +1,5 @@
 import { discover } from '../aggregation/admission/served-versions.js';
-import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
-import { objectsOf } from '../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringAt } from '../apimachinery/json/json.js';
 import { formatGroupVersionKind, type GroupVersionKind, parseGroupVersion } from '../apimachinery/meta/meta.js';
 import { checkRights, type Cluster, type Right, type ServiceOptions } from './cluster.js';
 import { type Finding, ok, warning, failed } from './finding.js';

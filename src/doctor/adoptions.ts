@@ -1,6 +1,5 @@
 import { conditionsOf } from '../apimachinery/meta/conditions.js';
-import { type JsonObject, objectAt } from '../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, textOf } from '../apimachinery/json/json.js';
 import type { Cluster } from './cluster.js';
 import { type Finding, ok, skipped, warning, failed } from './finding.js';
 import { nameOf } from '../apimachinery/meta/meta.js';

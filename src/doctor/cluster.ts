@@ -1,7 +1,6 @@
 import { conditionsOf } from '../apimachinery/meta/conditions.js';
 import { randomBytes, X509Certificate } from 'node:crypto';
-import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
-import { objectsOf } from '../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringAt } from '../apimachinery/json/json.js';
 import { FrontProxyTrust } from '../aggregation/front-proxy.js';
 import type { ClusterAnswer, ClusterClient } from '../client/cluster-client.js';
 import { messageOf } from '../util/error-message.js';

@@ -1,6 +1,5 @@
 import { ADOPTION_PREFIX, ADOPTION_STAGE, groupOf } from '../apimachinery/meta/adopted-definitions.js';
-import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
-import { objectsOf } from '../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringAt } from '../apimachinery/json/json.js';
 import { SERVED_BEFORE } from '../controllers/adoption/switch/cluster-definitions.js';
 import type { Cluster } from './cluster.js';
 import { failed, type Finding, ok, skipped, warning } from './finding.js';

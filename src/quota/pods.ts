@@ -1,5 +1,4 @@
-import { type JsonObject, objectAt, stringAt, textAt } from '../apimachinery/json/json.js';
-import { objectsOf } from '../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringAt, textAt } from '../apimachinery/json/json.js';
 import { compareUtf8, type KubeObject } from '../apimachinery/meta/meta.js';
 import { timeMillis } from '../apimachinery/meta/time.js';
 import { isQualifiedName } from '../apimachinery/validation/names.js';

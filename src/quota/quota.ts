@@ -1,5 +1,4 @@
-import { type JsonObject, objectAt, textAt } from '../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { Evaluator, ScopeRequirement } from './evaluator.js';
 import { type ResourceList, resourceList } from './resource-list.js';

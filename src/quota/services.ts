@@ -1,5 +1,4 @@
-import { objectAt, textAt } from '../apimachinery/json/json.js';
-import { objectsOf } from '../apimachinery/json/values.js';
+import { objectAt, objectsOf, textAt } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { Quantity } from '../apimachinery/meta/quantity.js';
 import type { Evaluator } from './evaluator.js';

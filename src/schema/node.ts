@@ -1,5 +1,4 @@
-import { Float, isObject, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
-import { textOf } from '../apimachinery/json/values.js';
+import { Float, isObject, type JsonObject, type JsonValue, textOf } from '../apimachinery/json/json.js';
 import { formatCheckFor, supportedFormat } from './formats/formats.js';
 import type { JsonSchemaProps } from './interfaces.js';
 import { type NumericRules, compileNumeric } from './numeric.js';

@@ -1,6 +1,5 @@
 import { type FieldError, FieldPath, forbidden, invalid, required } from '../apimachinery/meta/field-error.js';
-import { type JsonObject, type JsonValue, isObject, objectAt } from '../apimachinery/json/json.js';
-import { textOf } from '../apimachinery/json/values.js';
+import { isObject, type JsonObject, type JsonValue, objectAt, textOf } from '../apimachinery/json/json.js';
 import { compareUtf8 } from '../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../apimachinery/scheme/empty-members.js';
 import { SCHEMA_STEP_PARTS } from '../scheduling/thresholds.js';

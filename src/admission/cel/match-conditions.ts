@@ -1,6 +1,5 @@
 import { types } from '@annex/cel';
-import { type JsonValue, textAt } from '../../apimachinery/json/json.js';
-import { objectsOf } from '../../apimachinery/json/values.js';
+import { type JsonValue, objectsOf, textAt } from '../../apimachinery/json/json.js';
 import { aggregateTexts } from '../../authorization/authorizer/results.js';
 import { Activation, BudgetExceeded, settled, type ActivationInput, type Evaluation } from './activation.js';
 import { MATCH_CONDITIONS_BUDGET } from './budget.js';

@@ -1,5 +1,4 @@
-import type { JsonObject } from '../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../apimachinery/json/values.js';
+import { type JsonObject, objectsOf, stringsOf } from '../../apimachinery/json/json.js';
 import type { GroupVersionResource } from '../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from '../interfaces.js';
 

@@ -1,5 +1,4 @@
-import type { JsonObject } from '../../apimachinery/json/json.js';
-import { objectsOf } from '../../apimachinery/json/values.js';
+import { type JsonObject, objectsOf } from '../../apimachinery/json/json.js';
 import type { GroupVersion } from '../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../../client/cluster-client.js';
 

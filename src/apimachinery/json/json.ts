@@ -69,6 +69,19 @@ export function textAt(parent: JsonObject | undefined, key: string): string {
   return typeof value === 'string' ? value : '';
 }
 
+/** Returns the objects of a list, without its other items. */
+export function objectsOf(value: JsonValue | undefined): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+/** Returns the strings of a list, without its other items. */
+export function stringsOf(value: JsonValue | undefined): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}
+
+/** Returns a string; empty if the value is not a string. */
+export const textOf = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
+
 /** Returns a deep copy, facts included. structuredClone is several times slower on plain JSON. */
 export function deepCopy<T extends JsonValue | undefined>(value: T): T {
   return copyValue(value) as T;

@@ -1,5 +1,4 @@
-import { type JsonObject, objectAt } from '../json/json.js';
-import { objectsOf } from '../json/values.js';
+import { type JsonObject, objectAt, objectsOf } from '../json/json.js';
 import { formatTime } from './meta.js';
 
 /** The conditions in an object's status. */

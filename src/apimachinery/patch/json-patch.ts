@@ -1,9 +1,8 @@
 import { decodeDetailed, goKind, JsonError } from '../json/decode.js';
 import { NumberRangeError } from '../json/syntax.js';
 import { newBadRequest, newRequestEntityTooLarge } from '../meta/errors.js';
-import { isObject, type JsonObject, type JsonValue, stringifyJson } from '../json/json.js';
+import { isObject, type JsonObject, type JsonValue, stringifyJson, textOf } from '../json/json.js';
 import type { Parts } from '../json/parser.js';
-import { textOf } from '../json/values.js';
 import { quote } from '../meta/meta.js';
 import { unprocessable } from './errors.js';
 import { Literals } from './literals.js';

@@ -1,6 +1,5 @@
 import { type FieldError, type FieldPath, forbidden, invalid, required } from '../meta/field-error.js';
-import { isObject, type JsonObject } from '../json/json.js';
-import { objectsOf, textOf } from '../json/values.js';
+import { isObject, type JsonObject, objectsOf, textOf } from '../json/json.js';
 import { type LabelOperator, type LabelRequirement, LabelSelector, makeRequirement, SelectorError } from './labels.js';
 import { compareUtf8, quote } from '../meta/meta.js';
 import { labelValueErrors, qualifiedNameErrors } from '../validation/name-errors.js';

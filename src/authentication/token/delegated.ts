@@ -1,6 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { stringsOf } from '../../apimachinery/json/values.js';
+import { isObject, type JsonObject, objectAt, stringAt, stringsOf } from '../../apimachinery/json/json.js';
 import type { Clock } from '../../util/clock.js';
 import { TtlCache } from '../../util/caches/ttl-cache.js';
 import {

@@ -1,5 +1,4 @@
-import { objectAt, stringAt, type JsonObject } from '../../apimachinery/json/json.js';
-import { objectsOf } from '../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 
 /** Kinds that a node may access through its pods. */

@@ -1,5 +1,4 @@
-import { objectAt, stringAt, type JsonObject } from '../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringAt, stringsOf } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { UserInfo } from '../../authentication/user/user.js';
 

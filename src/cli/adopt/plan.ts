@@ -1,5 +1,4 @@
-import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringAt, stringsOf, textOf } from '../../apimachinery/json/json.js';
 import type { MatchingAdmission } from '../../client/adoption/admission.js';
 import { type Cluster, eachMetadata, listAll } from '../../client/adoption/lists.js';
 import { readinessOf } from '../../client/adoption/readiness.js';

@@ -1,6 +1,5 @@
 import { Command, Option } from 'commander';
-import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringAt, textOf } from '../../apimachinery/json/json.js';
 import { conditionsOf } from '../../apimachinery/meta/conditions.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { type Cluster, eachMetadata } from '../../client/adoption/lists.js';

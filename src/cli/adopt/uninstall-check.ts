@@ -1,7 +1,6 @@
 import { Command } from 'commander';
-import { objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { objectAt, objectsOf, stringAt } from '../../apimachinery/json/json.js';
 import { ADOPTION_STAGE, groupOf } from '../../apimachinery/meta/adopted-definitions.js';
-import { objectsOf } from '../../apimachinery/json/values.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import type { Clock } from '../../util/clock.js';
 import { ADOPTIONS, withCluster } from './command.js';

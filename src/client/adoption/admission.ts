@@ -1,6 +1,5 @@
 import { ADOPTION_PREFIX } from '../../apimachinery/meta/adopted-definitions.js';
-import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringAt, stringsOf, textOf } from '../../apimachinery/json/json.js';
 import { parseGroupVersion, nameOf } from '../../apimachinery/meta/meta.js';
 import { type Cluster, listAll } from './lists.js';
 import { mayFollow, type RightsSubject } from './rights.js';

@@ -1,5 +1,4 @@
-import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { objectsOf } from '../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringAt } from '../../apimachinery/json/json.js';
 import type { ClusterClient } from '../cluster-client.js';
 
 export type Cluster = Pick<ClusterClient, 'call' | 'must' | 'metadata'>;

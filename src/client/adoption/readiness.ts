@@ -1,5 +1,4 @@
-import { objectAt, type JsonObject } from '../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringsOf, textOf } from '../../apimachinery/json/json.js';
 import { type MatchingAdmission, matchingAdmission } from './admission.js';
 import type { Cluster } from './lists.js';
 import { type AdoptionRight, adoptionRights, missingRightsOf, type RightsSubject } from './rights.js';

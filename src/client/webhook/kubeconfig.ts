@@ -1,7 +1,14 @@
 import { Buffer } from 'node:buffer';
 import { dirname, isAbsolute, join } from 'node:path';
-import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../apimachinery/json/values.js';
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  objectAt,
+  objectsOf,
+  stringAt,
+  stringsOf,
+} from '../../apimachinery/json/json.js';
 import { parseYaml } from '../../apimachinery/yaml/yaml.js';
 
 /** An unusable kubeconfig; the server does not start with it. */

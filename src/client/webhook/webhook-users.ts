@@ -1,6 +1,5 @@
 import { dirname } from 'node:path';
-import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { objectsOf } from '../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringAt } from '../../apimachinery/json/json.js';
 import { type Credentials, loadUser, named, parseKubeconfig, type ReadFile } from './kubeconfig.js';
 
 const HTTPS = ':443';

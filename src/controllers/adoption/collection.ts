@@ -1,6 +1,5 @@
 import { parseJson } from '../../apimachinery/json/decode.js';
-import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { objectsOf } from '../../apimachinery/json/values.js';
+import { isObject, type JsonObject, objectAt, objectsOf, stringAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Revision } from '../../storage/interfaces.js';
 import { ClusterError, type ClusterClient } from '../../client/cluster-client.js';

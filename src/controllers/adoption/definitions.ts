@@ -1,7 +1,6 @@
 import { servedVersions } from '../../registry/builtin/kubeannex/resource-definitions.js';
-import { deepCopy, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { deepCopy, objectAt, objectsOf, stringAt } from '../../apimachinery/json/json.js';
 import { withFloats } from '../../apimachinery/json/float.js';
-import { objectsOf } from '../../apimachinery/json/values.js';
 import { aggregate } from '../../apimachinery/meta/field-error.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { validateCustomResourceDefinition } from '../../registry/apiextensions/customresourcedefinition/validation/validation.js';

@@ -1,6 +1,5 @@
 import { parseJson } from '../../apimachinery/json/decode.js';
-import { isObject } from '../../apimachinery/json/json.js';
-import { textOf } from '../../apimachinery/json/values.js';
+import { isObject, textOf } from '../../apimachinery/json/json.js';
 import type { Presence } from '../../storage/interfaces.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { waitUntil } from './wait.js';

@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { conditionsOf } from '../../apimachinery/meta/conditions.js';
-import { objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { stringsOf } from '../../apimachinery/json/values.js';
+import { objectAt, stringAt, stringsOf } from '../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { timeMillis } from '../../apimachinery/meta/time.js';
 import type { UserInfo } from '../../authentication/user/user.js';

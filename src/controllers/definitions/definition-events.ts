@@ -1,5 +1,5 @@
 import { conditionsOf } from '../../apimachinery/meta/conditions.js';
-import { textOf } from '../../apimachinery/json/values.js';
+import { textOf } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { EventContent } from '../object-events.js';
 

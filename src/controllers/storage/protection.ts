@@ -1,5 +1,4 @@
-import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { objectsOf } from '../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringAt } from '../../apimachinery/json/json.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';

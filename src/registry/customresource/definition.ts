@@ -1,6 +1,5 @@
 import { conditionsOf } from '../../apimachinery/meta/conditions.js';
-import { type JsonObject, objectAt, stringAt, textAt } from '../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringAt, stringsOf, textAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { StoredType } from '../generic/store/resource-store.js';
 

@@ -1,5 +1,11 @@
-import { deepEqual, isObject, type JsonObject, type JsonValue, objectAt } from '../../apimachinery/json/json.js';
-import { stringsOf } from '../../apimachinery/json/values.js';
+import {
+  deepEqual,
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  objectAt,
+  stringsOf,
+} from '../../apimachinery/json/json.js';
 
 const isScalar = (value: JsonValue | undefined): value is string | number | bigint | boolean =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean';

@@ -1,5 +1,4 @@
-import type { JsonObject } from '../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../apimachinery/json/values.js';
+import { type JsonObject, objectsOf, textOf } from '../../apimachinery/json/json.js';
 import { trimSpace } from '../../util/text/trim-space.js';
 
 /** One entry of x-kubernetes-validations. */

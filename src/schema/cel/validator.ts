@@ -1,8 +1,7 @@
 import { type DeclType, escapeIdentifier, type SchemaTypes } from '@annex/cel';
 import { reachYieldPoint } from '@annex/cel/yield-point';
 import { type FieldError, FieldPath } from '../../apimachinery/meta/field-error.js';
-import { isObject, type JsonObject, type JsonValue, objectAt } from '../../apimachinery/json/json.js';
-import { objectsOf } from '../../apimachinery/json/values.js';
+import { isObject, type JsonObject, type JsonValue, objectAt, objectsOf } from '../../apimachinery/json/json.js';
 import type { Role } from '../node.js';
 import { RUNTIME_BUDGET, newSchemaTypes } from './compilation.js';
 import { Correlation, Ratchet } from './correlation.js';

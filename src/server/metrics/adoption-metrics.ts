@@ -1,6 +1,5 @@
 import type { Registry } from 'prom-client';
-import { objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { objectsOf } from '../../apimachinery/json/values.js';
+import { objectAt, objectsOf, stringAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { ResourceEventHandler } from '../../registry/rest/loopback-client.js';
 import { type GaugeVec, metricsOf } from '../../util/metrics/metrics.js';

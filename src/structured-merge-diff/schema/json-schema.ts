@@ -1,5 +1,11 @@
-import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { stringsOf } from '../../apimachinery/json/values.js';
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  objectAt,
+  stringAt,
+  stringsOf,
+} from '../../apimachinery/json/json.js';
 import { PathElement } from '../fieldpath/path-element.js';
 import {
   DEDUCED,

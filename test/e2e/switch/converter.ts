@@ -1,5 +1,4 @@
-import { type JsonObject, objectAt } from '../../../src/apimachinery/json/json.js';
-import { textOf } from '../../../src/apimachinery/json/values.js';
+import { type JsonObject, objectAt, textOf } from '../../../src/apimachinery/json/json.js';
 import { JsonServer } from '../json-server.js';
 
 /** A conversion webhook that maps `spec.size` of `v1` to `spec.width` of `v2`. */

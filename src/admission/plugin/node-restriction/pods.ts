@@ -1,6 +1,5 @@
 import { newNotFound } from '../../../apimachinery/meta/errors.js';
-import { deepEqual, type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../apimachinery/json/values.js';
+import { deepEqual, type JsonObject, objectAt, objectsOf, textAt } from '../../../apimachinery/json/json.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import type { ObjectReader } from '../../object-reader.js';

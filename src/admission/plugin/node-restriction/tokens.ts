@@ -1,6 +1,5 @@
 import { newNotFound } from '../../../apimachinery/meta/errors.js';
-import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../../../apimachinery/json/json.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
 import { aggregateTexts } from '../../../authorization/authorizer/results.js';

@@ -1,5 +1,4 @@
-import { objectAt, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, textAt } from '../../../apimachinery/json/json.js';
 import type { Environment, Type } from '@annex/cel';
 import { admissionEnvironment, type OptionalVariables } from '../../cel/environment.js';
 import { compileExpression, type CompiledExpression } from '../../cel/expression.js';

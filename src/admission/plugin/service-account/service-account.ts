@@ -1,6 +1,5 @@
 import { newNotFound } from '../../../apimachinery/meta/errors.js';
-import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, textAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { podSecretNames } from '../../../authorization/node/references.js';
 import { type Clock, sleep } from '../../../util/clock.js';

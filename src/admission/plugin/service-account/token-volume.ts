@@ -1,5 +1,4 @@
-import { type JsonObject, textAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, objectsOf, textAt, textOf } from '../../../apimachinery/json/json.js';
 
 const VOLUME = 'kube-api-access-';
 const MOUNT_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';

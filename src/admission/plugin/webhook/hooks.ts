@@ -1,5 +1,4 @@
-import { type JsonObject, objectAt, stringAt, textAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringAt, stringsOf, textAt } from '../../../apimachinery/json/json.js';
 import type { GroupResource, KubeObject } from '../../../apimachinery/meta/meta.js';
 import {
   compileMatchConditions,

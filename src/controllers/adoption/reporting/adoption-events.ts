@@ -1,6 +1,5 @@
 import { conditionsOf } from '../../../apimachinery/meta/conditions.js';
-import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
-import { textOf } from '../../../apimachinery/json/values.js';
+import { objectAt, stringAt, textOf } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { EventContent } from '../../object-events.js';
 

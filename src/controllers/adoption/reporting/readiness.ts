@@ -1,8 +1,7 @@
 import type { ClusterClient } from '../../../client/cluster-client.js';
 import { missingText, type Readiness, readinessOf } from '../../../client/adoption/readiness.js';
 import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';
-import { objectAt } from '../../../apimachinery/json/json.js';
-import { textOf } from '../../../apimachinery/json/values.js';
+import { objectAt, textOf } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';

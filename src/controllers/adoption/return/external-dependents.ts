@@ -1,6 +1,5 @@
 import { parseJson } from '../../../apimachinery/json/decode.js';
-import { deepEqual, isObject, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
+import { deepEqual, isObject, type JsonObject, objectAt, objectsOf, textOf } from '../../../apimachinery/json/json.js';
 import { type ClusterClient, ClusterError } from '../../../client/cluster-client.js';
 import {
   type Dependent,

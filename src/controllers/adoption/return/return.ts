@@ -1,5 +1,4 @@
-import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
+import { deepEqual, type JsonObject, objectAt, objectsOf, stringAt, textOf } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { whoAmI } from '../../../client/who-am-i.js';
 import { sleep } from '../../../util/clock.js';

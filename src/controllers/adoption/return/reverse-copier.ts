@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { parseJson } from '../../../apimachinery/json/decode.js';
-import { deepCopy, isObject, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
+import { deepCopy, isObject, type JsonObject, objectAt, objectsOf, textOf } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { type ClusterClient, ClusterError } from '../../../client/cluster-client.js';
 import { Slicer } from '../../../scheduling/slicer.js';

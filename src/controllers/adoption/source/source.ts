@@ -1,5 +1,4 @@
-import { objectAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../apimachinery/json/values.js';
+import { objectAt, objectsOf, stringsOf, textOf } from '../../../apimachinery/json/json.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import { eachPage } from '../../../client/adoption/lists.js';
 import { ClusterError, type ClusterClient } from '../../../client/cluster-client.js';

@@ -1,5 +1,4 @@
-import { deepCopy, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
+import { deepCopy, type JsonObject, objectAt, objectsOf, textOf } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { backDoor, ClusterDefinitions } from './cluster-definitions.js';
 

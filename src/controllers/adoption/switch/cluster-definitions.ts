@@ -1,7 +1,14 @@
 import { ADOPTION_STAGE } from '../../../apimachinery/meta/adopted-definitions.js';
-import { deepCopy, deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
+import {
+  deepCopy,
+  deepEqual,
+  type JsonObject,
+  objectAt,
+  objectsOf,
+  stringsOf,
+  textOf,
+} from '../../../apimachinery/json/json.js';
 import { parseJson } from '../../../apimachinery/json/decode.js';
-import { objectsOf, textOf, stringsOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../../../client/cluster-client.js';
 import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';

@@ -1,6 +1,5 @@
 import { ADOPTION_PREFIX } from '../../../apimachinery/meta/adopted-definitions.js';
-import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../../../client/cluster-client.js';
 import type { KubeApiserver } from './kube-apiservers.js';

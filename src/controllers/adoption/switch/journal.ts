@@ -1,6 +1,13 @@
 import { conditionsOf, transitionTime } from '../../../apimachinery/meta/conditions.js';
-import { deepCopy, deepEqual, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
+import {
+  deepCopy,
+  deepEqual,
+  type JsonObject,
+  objectAt,
+  objectsOf,
+  stringAt,
+  textOf,
+} from '../../../apimachinery/json/json.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { LoopbackClient } from '../../../registry/rest/loopback-client.js';
 import type { Revision } from '../../../storage/interfaces.js';

@@ -1,5 +1,4 @@
-import { objectAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../apimachinery/json/values.js';
+import { objectAt, objectsOf, stringsOf, textOf } from '../../../apimachinery/json/json.js';
 import type { ClusterClient } from '../../../client/cluster-client.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';

@@ -1,6 +1,5 @@
 import { RELIST_ELSEWHERE_MESSAGE } from '../../../apimachinery/meta/adopted-definitions.js';
-import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
-import { textOf } from '../../../apimachinery/json/values.js';
+import { objectAt, stringAt, textOf } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { ClusterError } from '../../../client/cluster-error.js';
 import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';

@@ -1,12 +1,12 @@
 import {
+  isObject,
   type JsonObject,
   type JsonValue,
-  isObject,
   objectAt,
   stringAt,
+  stringsOf,
   textAt,
 } from '../../../apimachinery/json/json.js';
-import { stringsOf } from '../../../apimachinery/json/values.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import { sameValue } from './same.js';
 

@@ -8,8 +8,7 @@ import {
   types,
   type VariableDecl,
 } from '@annex/cel';
-import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../../../apimachinery/json/json.js';
 import {
   compareUtf8,
   formatGroupVersionKind,

@@ -1,6 +1,5 @@
 import { newBadRequest, newInternalError } from '../../../apimachinery/meta/errors.js';
-import { objectAt, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
-import { stringsOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, stringsOf, textAt } from '../../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import {
   AuthenticationError,

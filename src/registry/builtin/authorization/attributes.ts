@@ -1,6 +1,5 @@
 import { parseFieldSelector } from '../../../apimachinery/selectors/field-selectors.js';
-import { objectAt, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../../../apimachinery/json/json.js';
 import { parseLabelSelector } from '../../../apimachinery/selectors/label-parser.js';
 import { labelSelectorFromObject } from '../../../apimachinery/selectors/label-selector-object.js';
 import { SelectorError } from '../../../apimachinery/selectors/labels.js';

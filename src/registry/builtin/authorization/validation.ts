@@ -1,6 +1,12 @@
 import { type FieldError, FieldPath, invalid, Printed, required } from '../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringifyJson, textAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
+import {
+  type JsonObject,
+  objectAt,
+  objectsOf,
+  stringifyJson,
+  stringsOf,
+  textAt,
+} from '../../../apimachinery/json/json.js';
 import { escapeHtml, type KubeObject, type ObjectMeta } from '../../../apimachinery/meta/meta.js';
 import { labelValueErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { isUnset } from '../../../apimachinery/validation/object-meta.js';

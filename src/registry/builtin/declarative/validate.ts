@@ -1,5 +1,4 @@
-import { deepEqual, isObject, type JsonValue } from '../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../apimachinery/json/values.js';
+import { deepEqual, isObject, type JsonValue, objectsOf } from '../../../apimachinery/json/json.js';
 import { type FieldError, FieldPath, invalid, required } from '../../../apimachinery/meta/field-error.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { Marker } from './markers.js';

@@ -1,6 +1,5 @@
 import { conditionsOf } from '../../../apimachinery/meta/conditions.js';
-import { objectAt, stringAt, textAt } from '../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../apimachinery/json/values.js';
+import { objectAt, objectsOf, stringAt, textAt } from '../../../apimachinery/json/json.js';
 import type { GroupVersionResource, KubeObject } from '../../../apimachinery/meta/meta.js';
 import { customResourceDefinitions } from '../../apiextensions/customresourcedefinition/type.js';
 import { AGE_COLUMN, column, NAME_COLUMN, tableWithAge } from '../../rest/columns.js';

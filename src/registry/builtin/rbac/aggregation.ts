@@ -1,5 +1,4 @@
-import { objectAt, type JsonObject } from '../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf } from '../../../apimachinery/json/json.js';
 import { labelSelectorFromObject } from '../../../apimachinery/selectors/label-selector-object.js';
 import { SelectorError, type LabelSelector } from '../../../apimachinery/selectors/labels.js';
 import { compareUtf8, type KubeObject } from '../../../apimachinery/meta/meta.js';

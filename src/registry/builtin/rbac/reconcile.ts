@@ -1,5 +1,11 @@
-import { deepCopy, deepEqual, objectAt, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../apimachinery/json/values.js';
+import {
+  deepCopy,
+  deepEqual,
+  type JsonObject,
+  type JsonValue,
+  objectAt,
+  objectsOf,
+} from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { readRoleRef, readRules, readSubjects, writeRule, type Subject } from '../../../authorization/rbac/types.js';
 import { uncovered } from './covers.js';

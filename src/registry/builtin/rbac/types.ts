@@ -1,5 +1,4 @@
-import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, textAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject, Scope } from '../../../apimachinery/meta/meta.js';
 import { nameIsPathSegment } from '../../../apimachinery/validation/names.js';
 import { AGE_COLUMN, column, CREATED_AT_COLUMN, defaultTable, NAME_COLUMN, tableWithAge } from '../../rest/columns.js';

@@ -1,6 +1,5 @@
 import { FieldPath, invalid, required, type FieldError } from '../../../apimachinery/meta/field-error.js';
-import { deepEqual, objectAt, stringAt, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../apimachinery/json/values.js';
+import { deepEqual, type JsonObject, objectAt, objectsOf, stringAt, textAt } from '../../../apimachinery/json/json.js';
 import { validateLabelSelector } from '../../../apimachinery/selectors/label-selector-object.js';
 import type { KubeObject, Scope } from '../../../apimachinery/meta/meta.js';
 import { subdomainErrors, toFieldErrors } from '../../../apimachinery/validation/name-errors.js';

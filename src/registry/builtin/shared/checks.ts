@@ -7,8 +7,7 @@ import {
   type Printed,
   required,
 } from '../../../apimachinery/meta/field-error.js';
-import type { JsonObject, JsonValue } from '../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, type JsonValue, objectsOf } from '../../../apimachinery/json/json.js';
 import { addressErrors } from '../../../apimachinery/validation/addresses.js';
 import { qualifiedNameErrors, toFieldErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, isPortName } from '../../../apimachinery/validation/names.js';

@@ -1,6 +1,5 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../apimachinery/meta/field-error.js';
-import { type JsonObject, textAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, objectsOf, stringsOf, textAt } from '../../../apimachinery/json/json.js';
 import {
   labelValueErrors,
   qualifiedNameErrors,

@@ -8,8 +8,14 @@ import {
   notSupported,
   required,
 } from '../../../apimachinery/meta/field-error.js';
-import { type JsonObject, type JsonValue, objectAt, textAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
+import {
+  type JsonObject,
+  type JsonValue,
+  objectAt,
+  objectsOf,
+  textAt,
+  textOf,
+} from '../../../apimachinery/json/json.js';
 import { compareUtf8, quote } from '../../../apimachinery/meta/meta.js';
 import { Quantity } from '../../../apimachinery/meta/quantity.js';
 import { labelErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';

@@ -7,8 +7,7 @@ import {
   required,
   tooLong,
 } from '../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
-import { stringsOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, stringsOf, textAt } from '../../../apimachinery/json/json.js';
 import { labelErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, isDns1123Subdomain } from '../../../apimachinery/validation/names.js';
 import { backstepErrors, choiceIfSet, rangeErrors, requiredOr } from './checks.js';

@@ -6,8 +6,7 @@ import {
   notSupported,
   required,
 } from '../../../apimachinery/meta/field-error.js';
-import type { JsonValue } from '../../../apimachinery/json/json.js';
-import { stringsOf } from '../../../apimachinery/json/values.js';
+import { type JsonValue, stringsOf } from '../../../apimachinery/json/json.js';
 import { Quantity, QuantityError } from '../../../apimachinery/meta/quantity.js';
 
 const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];

@@ -8,9 +8,9 @@ import {
   objectAt,
   stringAt,
   stringifyJson,
+  stringsOf,
   textAt,
 } from '../../../apimachinery/json/json.js';
-import { stringsOf } from '../../../apimachinery/json/values.js';
 import { type KubeObject, goJson, parseGroupVersion, quote } from '../../../apimachinery/meta/meta.js';
 import { ConversionPending } from '../../../managedfields/interfaces.js';
 import { messageOf } from '../../../util/error-message.js';

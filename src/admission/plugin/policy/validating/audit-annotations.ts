@@ -1,5 +1,4 @@
-import { stringsOf } from '../../../../apimachinery/json/values.js';
-import { textAt } from '../../../../apimachinery/json/json.js';
+import { stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { goJson } from '../../../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from '../../../interfaces.js';
 import type { Binding } from '../hooks.js';

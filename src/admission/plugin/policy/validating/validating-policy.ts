@@ -1,5 +1,4 @@
-import { objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../../apimachinery/json/values.js';
+import { objectAt, objectsOf, stringAt, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { types } from '@annex/cel';
 import type { CompiledExpression } from '../../../cel/expression.js';

@@ -1,5 +1,5 @@
 import { ApiError, newNotFound } from '../../../../apimachinery/meta/errors.js';
-import { stringsOf } from '../../../../apimachinery/json/values.js';
+import { stringsOf } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../../../authorization/authorizer/interfaces.js';
 import type { Clock } from '../../../../util/clock.js';

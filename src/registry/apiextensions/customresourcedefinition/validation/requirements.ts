@@ -1,6 +1,5 @@
 import { FieldPath } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { KnownExpressions } from '../../../../schema/cel/definition.js';
 import { hasUnprunedDefaults } from '../../../../schema/defaulting/default-validation.js';

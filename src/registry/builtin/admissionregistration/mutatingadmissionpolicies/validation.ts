@@ -1,8 +1,7 @@
 import { OBJECT_TYPE, PATCH_TYPE } from '../../../../admission/cel/types.js';
 import { types } from '@annex/cel';
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { validateObjectMeta } from '../../../../apimachinery/validation/object-meta.js';

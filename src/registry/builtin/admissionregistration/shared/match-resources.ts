@@ -1,6 +1,5 @@
 import { type FieldError, type FieldPath, notSupported, required } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringsOf } from '../../../../apimachinery/json/json.js';
 import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
 import { itemErrors, requiredChoice } from '../../shared/checks.js';
 import { validateNamedRule } from './rules.js';

@@ -1,6 +1,5 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../../apimachinery/json/values.js';
+import { deepEqual, type JsonObject, objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { trimSpace } from '../../../../util/text/trim-space.js';
 import { itemErrors, requiredChoice } from '../../shared/checks.js';

@@ -1,6 +1,5 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import type { JsonObject } from '../../../../apimachinery/json/json.js';
-import { stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, stringsOf } from '../../../../apimachinery/json/json.js';
 import { isPathSegmentName } from '../../../../apimachinery/validation/names.js';
 import { toFieldErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { choiceIfSet, eachErrors, noDuplicates } from '../../shared/checks.js';

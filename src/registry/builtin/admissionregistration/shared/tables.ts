@@ -1,5 +1,4 @@
-import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { compareUtf8 } from '../../../../apimachinery/meta/meta.js';
 import type { TableConvertor } from '../../../rest/interfaces.js';
 import { Age, tableOf } from '../../shared/table.js';

@@ -1,5 +1,4 @@
-import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf } from '../../../../apimachinery/json/json.js';
 import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { Age, tableOf } from '../../shared/table.js';

@@ -1,6 +1,12 @@
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import {
+  deepEqual,
+  type JsonObject,
+  objectAt,
+  objectsOf,
+  stringsOf,
+  textAt,
+} from '../../../../apimachinery/json/json.js';
 import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { isDns1123Subdomain, nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';

@@ -7,8 +7,7 @@ import {
   required,
   tooLong,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, type JsonValue, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, type JsonValue, objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { goJson, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain, regexError } from '../../../../apimachinery/validation/names.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';

@@ -1,5 +1,4 @@
-import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 

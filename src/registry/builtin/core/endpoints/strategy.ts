@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../../apimachinery/json/values.js';
+import { deepEqual, type JsonObject, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { labelErrors, subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';

@@ -1,5 +1,4 @@
-import { textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../../apimachinery/json/values.js';
+import { objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { numberOf } from '../../shared/fields.js';

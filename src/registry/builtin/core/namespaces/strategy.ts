@@ -1,6 +1,5 @@
 import { type FieldError, FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
-import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { stringsOf } from '../../../../apimachinery/json/values.js';
+import { objectAt, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';

@@ -13,9 +13,10 @@ import {
   isObject,
   type JsonObject,
   objectAt,
+  objectsOf,
+  stringsOf,
   textAt,
 } from '../../../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { goJson, type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
 import { cidrErrors, cidrWarnings } from '../../../../apimachinery/validation/addresses.js';
 import {

@@ -1,9 +1,8 @@
-import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { applyNodeDefaults, nodeStatusStrategy, nodeStrategy } from './strategy.js';
 import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
-import { objectsOf } from '../../../../apimachinery/json/values.js';
 import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { Age, tableOf } from '../../shared/table.js';
 

@@ -1,5 +1,4 @@
-import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, textAt, textOf } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { integerOf } from '../../shared/checks.js';
 import { ensureObject, numberOf, setDefault } from '../../shared/fields.js';

@@ -1,6 +1,5 @@
 import { type FieldError, type FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf } from '../../../../apimachinery/json/json.js';
 import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { Quantity } from '../../../../apimachinery/meta/quantity.js';
 import { isHugePages, quantityOf } from '../../shared/resources.js';

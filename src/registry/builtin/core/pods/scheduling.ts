@@ -7,8 +7,7 @@ import {
   notSupported,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
 import { labelErrors, qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { isLabelValue } from '../../../../apimachinery/validation/names.js';

@@ -1,5 +1,4 @@
-import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { isDns1123Label } from '../../../../apimachinery/validation/names.js';
 import type { RequestContext } from '../../../../request/context.js';

@@ -1,6 +1,12 @@
 import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
-import { type JsonObject, type JsonValue, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
+import {
+  type JsonObject,
+  type JsonValue,
+  objectAt,
+  objectsOf,
+  textAt,
+  textOf,
+} from '../../../../apimachinery/json/json.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { timeMillis } from '../../../../apimachinery/meta/time.js';
 import { getOwn } from '../../../../util/get-own.js';

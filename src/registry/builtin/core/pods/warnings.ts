@@ -1,6 +1,5 @@
 import { FieldPath } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringsOf, textAt, textOf } from '../../../../apimachinery/json/json.js';
 import { type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
 import { addressWarnings } from '../../../../apimachinery/validation/addresses.js';
 import { isLabelValue } from '../../../../apimachinery/validation/names.js';

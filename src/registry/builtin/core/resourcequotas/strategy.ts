@@ -1,6 +1,5 @@
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { objectAt } from '../../../../apimachinery/json/json.js';
-import { stringsOf } from '../../../../apimachinery/json/values.js';
+import { objectAt, stringsOf } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../../rest/interfaces.js';

@@ -5,8 +5,7 @@ import {
   Printed,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { compareUtf8, goJson } from '../../../../apimachinery/meta/meta.js';
 import { isQuotaHugePages, quantityErrors, quantityOf, resourceNameErrors } from '../../shared/resources.js';
 

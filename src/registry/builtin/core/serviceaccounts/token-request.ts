@@ -6,8 +6,7 @@ import {
   newNotFound,
 } from '../../../../apimachinery/meta/errors.js';
 import { type FieldError, FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
-import { stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, stringAt, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { formatTime, type KubeObject, parseGroupVersion, quote } from '../../../../apimachinery/meta/meta.js';
 import type { ServiceAccountObjects } from '../../../../authentication/token/service-account/service-account-objects.js';
 import type {

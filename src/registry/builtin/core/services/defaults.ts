@@ -1,5 +1,4 @@
-import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { ensureObject, setDefault } from '../../shared/fields.js';
 import { externallyAccessible } from './traffic.js';

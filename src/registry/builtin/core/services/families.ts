@@ -1,6 +1,5 @@
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { choiceIfSet, eachErrors, ipErrors, noDuplicates } from '../../shared/checks.js';
 

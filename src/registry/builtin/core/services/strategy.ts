@@ -7,8 +7,7 @@ import {
   Printed,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { newInvalid } from '../../../../apimachinery/meta/errors.js';
 import { goJson, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { labelErrors, subdomainErrors, toFieldErrors } from '../../../../apimachinery/validation/name-errors.js';

@@ -6,8 +6,7 @@ import {
   invalid,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { choice, choiceIfSet, portNumberErrors } from '../../shared/checks.js';
 import { numberOf } from '../../shared/fields.js';

@@ -1,9 +1,8 @@
-import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { applyServiceDefaults } from './defaults.js';
 import { serviceStatusStrategy, serviceStrategy } from './strategy.js';
-import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { numberOf } from '../../shared/fields.js';
 import { Age, tableOf } from '../../shared/table.js';

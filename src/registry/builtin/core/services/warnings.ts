@@ -1,5 +1,4 @@
-import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import { objectAt, objectsOf, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { addressWarnings, cidrWarnings } from '../../../../apimachinery/validation/addresses.js';
 

@@ -7,8 +7,7 @@ import {
   notFound,
   required,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { isObject, type JsonObject, textAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../../../apimachinery/json/values.js';
+import { isObject, type JsonObject, objectsOf, textAt } from '../../../../../apimachinery/json/json.js';
 import { emptyMembersOf } from '../../../../../apimachinery/scheme/empty-members.js';
 import { containerErrors, hostPortErrors, paddedImageErrors, type PodParts, restartErrors } from './containers.js';
 import { itemErrors, noDuplicates } from '../../../shared/checks.js';

@@ -7,8 +7,7 @@ import {
   required,
   tooMany,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, textAt } from '../../../../../apimachinery/json/json.js';
 import { labelErrors } from '../../../../../apimachinery/validation/name-errors.js';
 import {
   backstepErrors,

@@ -1,6 +1,5 @@
 import { type FieldError, type FieldPath, invalid, notFound } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, textAt } from '../../../../../apimachinery/json/json.js';
 import {
   configMapKeyErrors,
   labelErrors,

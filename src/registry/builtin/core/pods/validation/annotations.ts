@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type FieldError, FieldPath, forbidden, invalid } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
-import { textOf } from '../../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt, textOf } from '../../../../../apimachinery/json/json.js';
 import { type KubeObject, quote } from '../../../../../apimachinery/meta/meta.js';
 import { descendingPathErrors } from '../../../shared/checks.js';
 import { allContainers } from '../containers/container-lists.js';

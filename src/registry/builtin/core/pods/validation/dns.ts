@@ -1,6 +1,5 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
-import { stringsOf } from '../../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, stringsOf, textAt } from '../../../../../apimachinery/json/json.js';
 import { toFieldErrors } from '../../../../../apimachinery/validation/name-errors.js';
 import { maxLenCharacters, regexError } from '../../../../../apimachinery/validation/names.js';
 import { eachErrors, ipErrors, itemErrors } from '../../../shared/checks.js';

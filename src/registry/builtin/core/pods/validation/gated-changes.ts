@@ -1,6 +1,5 @@
 import { type FieldError, FieldPath, invalid, Printed } from '../../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../../../apimachinery/json/values.js';
+import { deepEqual, type JsonObject, objectAt, objectsOf } from '../../../../../apimachinery/json/json.js';
 import { emptyMembersOf } from '../../../../../apimachinery/scheme/empty-members.js';
 import { internalJson } from '../../../../../apimachinery/scheme/internal-diff.js';
 import { REQUIRED } from '../fields.js';

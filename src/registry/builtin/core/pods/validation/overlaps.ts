@@ -1,5 +1,4 @@
-import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, textAt, textOf } from '../../../../../apimachinery/json/json.js';
 import { quote } from '../../../../../apimachinery/meta/meta.js';
 
 /** A file in a volume, with its source if the volume has several. */

@@ -8,8 +8,7 @@ import {
   required,
   tooLong,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
-import { stringsOf } from '../../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, stringsOf, textAt } from '../../../../../apimachinery/json/json.js';
 import { internalJson } from '../../../../../apimachinery/scheme/internal-diff.js';
 import { choice, choiceIfSet, descendingPathErrors, eachErrors, idErrors, itemErrors } from '../../../shared/checks.js';
 import { windowsOptionErrors } from './windows.js';

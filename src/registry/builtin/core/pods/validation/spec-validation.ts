@@ -9,8 +9,7 @@ import {
   required,
   tooLong,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, textAt, textOf } from '../../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../../../../../apimachinery/scheme/empty-members.js';
 import { internalJson } from '../../../../../apimachinery/scheme/internal-diff.js';

@@ -8,8 +8,7 @@ import {
   required,
   tooLong,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../../../apimachinery/json/values.js';
+import { deepEqual, type JsonObject, objectAt, objectsOf, textAt } from '../../../../../apimachinery/json/json.js';
 import { goJson, type KubeObject } from '../../../../../apimachinery/meta/meta.js';
 import {
   labelErrors,

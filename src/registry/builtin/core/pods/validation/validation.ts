@@ -5,8 +5,7 @@ import {
   invalid,
   required,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../../../apimachinery/json/values.js';
+import { deepEqual, type JsonObject, objectAt, objectsOf, textAt } from '../../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../../apimachinery/validation/names.js';
 import { withoutEmpty } from '../../../../../apimachinery/scheme/empty-members.js';

@@ -6,8 +6,7 @@ import {
   invalid,
   required,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, objectsOf, textAt } from '../../../../../apimachinery/json/json.js';
 import { type KubeObject, quote } from '../../../../../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../../../../../apimachinery/scheme/empty-members.js';
 import { labelErrors, subdomainErrors } from '../../../../../apimachinery/validation/name-errors.js';
