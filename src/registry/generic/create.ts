@@ -49,7 +49,7 @@ export async function createObject(store: ResourceStore, request: CreateRequest)
 async function createOnce(store: ResourceStore, request: CreateRequest, object: KubeObject): Promise<CreateResult> {
   const { context, served, namespace } = request;
   const meta = object.metadata;
-  if (served.strategy.guard !== undefined) await served.strategy.guard(context, object, undefined);
+  if (served.strategy.checkEscalation !== undefined) await served.strategy.checkEscalation(context, object, undefined);
   fillSystemFields(meta, store.clock.now());
   if ((meta.generateName ?? '') !== '' && (meta.name ?? '') === '') meta.name = generateName(meta.generateName ?? '');
   beforeCreate(context, served, served.strategy, namespace, object);

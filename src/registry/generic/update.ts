@@ -74,7 +74,7 @@ async function createInstead(store: ResourceStore, request: UpdateRequest): Prom
   if (request.expectedUid !== undefined) throw preconditionFailed(store, request, '');
   const object = await request.transform(undefined);
   parseObjectResourceVersion(object.metadata.resourceVersion);
-  if (strategy.guard !== undefined) await strategy.guard(context, object, undefined);
+  if (strategy.checkEscalation !== undefined) await strategy.checkEscalation(context, object, undefined);
   fillSystemFields(object.metadata, store.clock.now());
   beforeCreate(context, served, strategy, request.namespace, object);
   await request.validateCreate(object);
@@ -95,7 +95,7 @@ async function nextState(
     throw preconditionFailed(store, request, old.metadata.uid ?? '');
   }
   const object = await request.transform(old);
-  if (strategy.guard !== undefined) await strategy.guard(context, object, old);
+  if (strategy.checkEscalation !== undefined) await strategy.checkEscalation(context, object, old);
   checkResourceVersion(store, request, object, current);
   beforeUpdate(context, served, strategy, request.namespace, object, old);
   ignoreManagedFieldsTimestamps(object, old);

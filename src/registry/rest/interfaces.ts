@@ -47,10 +47,10 @@ export interface TableConvertor {
 /** Prepares and validates the objects of a kind before they are stored (apiserver, registry/rest). The functions modify `object` in place. */
 export interface Strategy {
   /**
-   * Checks permissions beyond the request's own (RBAC's escalation guard) before any other step; throws ApiError. `old` is
+   * Checks permissions beyond the request's own (RBAC's escalation check, or access to a policy's params) before any other step; throws ApiError. `old` is
    * undefined for a create.
    */
-  guard?(context: RequestContext, object: KubeObject, old: KubeObject | undefined): Promise<void>;
+  checkEscalation?(context: RequestContext, object: KubeObject, old: KubeObject | undefined): Promise<void>;
   /** Clears the fields that a client may not set on creation, such as status. */
   prepareForCreate?(context: RequestContext, object: KubeObject): void;
   validateCreate(context: RequestContext, object: KubeObject): readonly FieldError[];

@@ -35,10 +35,10 @@ const FULL_AUTHORITY: readonly PolicyRule[] = [
 ];
 
 /**
- * The guard of roles and cluster roles, called before a create (`old` is undefined) or an update is stored. The user must hold
+ * The escalation check of roles and cluster roles, called before a create (`old` is undefined) or an update is stored. The user must hold
  * every permission of the role, or have `escalate` on it. Throws the ApiError for the client.
  */
-export async function guardRole(
+export async function checkRoleEscalation(
   context: RequestContext,
   object: KubeObject,
   old: KubeObject | undefined,
@@ -57,8 +57,8 @@ export async function guardRole(
   }
 }
 
-/** The guard of bindings. The user must hold every permission of the role, or have `bind` on it. */
-export async function guardBinding(
+/** The escalation check of bindings. The user must hold every permission of the role, or have `bind` on it. */
+export async function checkBindingEscalation(
   context: RequestContext,
   object: KubeObject,
   old: KubeObject | undefined,

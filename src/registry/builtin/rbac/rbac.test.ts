@@ -8,7 +8,7 @@ import type { RequestContext } from '../../../request/context.js';
 import type { Strategy } from '../../rest/interfaces.js';
 import { aggregatedRules, sameRules } from './aggregation.js';
 import { parseRbacDefaults } from './bootstrap.js';
-import { guardBinding, guardRole } from './escalation.js';
+import { checkBindingEscalation, checkRoleEscalation } from './escalation.js';
 import { reconcileBinding, reconcileRole } from './reconcile.js';
 import { clusterRoleBindingStrategy, clusterRoleStrategy, roleBindingStrategy, roleStrategy } from './types.js';
 import { NEVER_ABORTED } from '../../../util/never-aborted.js';
@@ -344,9 +344,9 @@ describe('escalation', () => {
     ['a rule that grants nothing', 'joe', role({ apiGroups: ['b'] }), ''],
   ];
   test.each(roles)('role: %s', async (_name, user, object, expected) => {
-    expect(await outcome(guardRole(context(user, ['g', 'h'], 'roles', 'ns'), object, undefined, dependencies))).toBe(
-      expected,
-    );
+    expect(
+      await outcome(checkRoleEscalation(context(user, ['g', 'h'], 'roles', 'ns'), object, undefined, dependencies)),
+    ).toBe(expected);
   });
 
   const bindings: readonly (readonly [string, string, KubeObject, string])[] = [
@@ -369,24 +369,29 @@ describe('escalation', () => {
   ];
   test.each(bindings)('binding: %s', async (_name, user, object, expected) => {
     const given = context(user, ['g', 'h'], 'rolebindings', 'ns');
-    expect(await outcome(guardBinding(given, object, undefined, dependencies))).toBe(expected);
+    expect(await outcome(checkBindingEscalation(given, object, undefined, dependencies))).toBe(expected);
   });
 
   test('system:masters may do everything', async () => {
     const masters = context('m', ['system:masters'], 'rolebindings', 'ns');
-    await guardBinding(masters, binding('Role', 'missing'), undefined, dependencies);
-    await guardRole(masters, role({ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }), undefined, dependencies);
+    await checkBindingEscalation(masters, binding('Role', 'missing'), undefined, dependencies);
+    await checkRoleEscalation(
+      masters,
+      role({ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }),
+      undefined,
+      dependencies,
+    );
   });
 
   test('setting or removing an aggregation rule requires every permission', async () => {
     const aggregated = clusterRole({ aggregationRule: { clusterRoleSelectors: [{}] } });
     const text = `403 clusterroles.${GROUP} "x" is forbidden: must have cluster-admin privileges to use the aggregationRule`;
     const joe = context('joe', [], 'clusterroles', '');
-    expect(await outcome(guardRole(joe, aggregated, undefined, dependencies))).toBe(text);
-    expect(await outcome(guardRole(joe, clusterRole({ rules: null }), aggregated, dependencies))).toBe(text);
-    expect(await outcome(guardRole(context('root', [], 'clusterroles', ''), aggregated, undefined, dependencies))).toBe(
-      '',
-    );
+    expect(await outcome(checkRoleEscalation(joe, aggregated, undefined, dependencies))).toBe(text);
+    expect(await outcome(checkRoleEscalation(joe, clusterRole({ rules: null }), aggregated, dependencies))).toBe(text);
+    expect(
+      await outcome(checkRoleEscalation(context('root', [], 'clusterroles', ''), aggregated, undefined, dependencies)),
+    ).toBe('');
   });
 
   test('updates of only garbage collector fields need no permission', async () => {
@@ -396,9 +401,9 @@ describe('escalation', () => {
     };
     const freed = { ...old, metadata: { ...namespaced, ownerReferences: [{ uid: '1' }] } };
     const joe = context('joe', [], 'roles', 'ns');
-    expect(await outcome(guardRole(joe, freed, old, dependencies))).toBe('');
+    expect(await outcome(checkRoleEscalation(joe, freed, old, dependencies))).toBe('');
     const labelled = { ...old, metadata: { ...old.metadata, labels: { a: 'b' } } };
-    expect(await outcome(guardRole(joe, labelled, old, dependencies))).toMatch(/^403 /);
+    expect(await outcome(checkRoleEscalation(joe, labelled, old, dependencies))).toMatch(/^403 /);
   });
 });
 

@@ -5,7 +5,7 @@ import { AGE_COLUMN, column, CREATED_AT_COLUMN, defaultTable, NAME_COLUMN, table
 import { RBAC_GROUP } from '../../../authorization/rbac/types.js';
 import { builtinType } from '../shared/resource-type.js';
 import type { ResourceType, Strategy, TableConvertor } from '../../rest/interfaces.js';
-import { type EscalationDependencies, guardBinding, guardRole } from './escalation.js';
+import { type EscalationDependencies, checkBindingEscalation, checkRoleEscalation } from './escalation.js';
 import { defaultBinding, roleRefErrors, validateBinding, validateClusterRole, validateRole } from './validation.js';
 import type { FieldError } from '../../../apimachinery/meta/field-error.js';
 import { emptyListIsNull } from '../shared/fields.js';
@@ -99,11 +99,11 @@ function type(
   });
 }
 
-/** Returns the four RBAC types, with their guards against privilege escalation. */
+/** Returns the four RBAC types, with their checks against privilege escalation. */
 export function rbacTypes(dependencies: EscalationDependencies): readonly ResourceType[] {
-  const guarded = (strategy: Strategy, guard: typeof guardRole): Strategy => ({
+  const checked = (strategy: Strategy, check: typeof checkRoleEscalation): Strategy => ({
     ...strategy,
-    guard: (context, object, old) => guard(context, object, old, dependencies),
+    checkEscalation: (context, object, old) => check(context, object, old, dependencies),
   });
   const roleRef =
     'RoleRef can only reference a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.';
@@ -111,19 +111,19 @@ export function rbacTypes(dependencies: EscalationDependencies): readonly Resour
     'RoleRef can reference a Role in the current namespace or a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.';
   const roleTable: TableConvertor = { ...defaultTable, columns: [NAME_COLUMN, CREATED_AT_COLUMN] };
   return [
-    type('Role', 'Namespaced', guarded(roleStrategy, guardRole), roleTable),
-    type('ClusterRole', 'Cluster', guarded(clusterRoleStrategy, guardRole), roleTable),
+    type('Role', 'Namespaced', checked(roleStrategy, checkRoleEscalation), roleTable),
+    type('ClusterRole', 'Cluster', checked(clusterRoleStrategy, checkRoleEscalation), roleTable),
     type(
       'RoleBinding',
       'Namespaced',
-      guarded(roleBindingStrategy, guardBinding),
+      checked(roleBindingStrategy, checkBindingEscalation),
       bindingTable('roleBinding', localRoleRef),
       defaultBinding,
     ),
     type(
       'ClusterRoleBinding',
       'Cluster',
-      guarded(clusterRoleBindingStrategy, guardBinding),
+      checked(clusterRoleBindingStrategy, checkBindingEscalation),
       bindingTable('clusterRoleBinding', roleRef),
       defaultBinding,
     ),

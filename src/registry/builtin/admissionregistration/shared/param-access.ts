@@ -104,7 +104,7 @@ export async function paramRefObjection(
   return `user ${who} does not have "${what}" permission on the object referenced by paramRef`;
 }
 
-/** Keeps the objections found by the guard of a write for its validation, which is synchronous. */
+/** Keeps the objections found by the escalation check of a write for its validation, which is synchronous. */
 export class Objections {
   private readonly known = new WeakMap<KubeObject, string>();
 

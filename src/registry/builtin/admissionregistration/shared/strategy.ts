@@ -28,20 +28,20 @@ export const admissionStrategy = (validate: Validate): Strategy => ({
   warningsOnUpdate: (_context, object) => staticSuffixWarnings(object),
 });
 
-function guardedStrategy(validate: Validate, field: string, ask: AccessCheck): Strategy {
+function checkedStrategy(validate: Validate, field: string, ask: AccessCheck): Strategy {
   const objections = new Objections(FieldPath.of('spec', field));
   return {
     ...admissionStrategy((object, old) => objections.add(validate(object, old), object)),
-    guard: ({ user }, object, old) => objections.note(object, ask(user, object, old)),
+    checkEscalation: ({ user }, object, old) => objections.note(object, ask(user, object, old)),
   };
 }
 
 /** Returns the strategy of a kind of policies. */
 export const policyStrategy = (validate: Validate, access: ParamAccess): Strategy =>
-  guardedStrategy(validate, 'paramKind', (user, policy, old) => paramKindObjection(access, user, policy, old));
+  checkedStrategy(validate, 'paramKind', (user, policy, old) => paramKindObjection(access, user, policy, old));
 
 /** Returns the strategy of the bindings to a kind of policies. */
 export const bindingStrategy = (validate: Validate, policyKind: string, access: ParamAccess): Strategy =>
-  guardedStrategy(validate, 'paramRef', (user, binding, old) =>
+  checkedStrategy(validate, 'paramRef', (user, binding, old) =>
     paramRefObjection(access, policyKind, user, binding, old),
   );
