@@ -47,8 +47,8 @@ export interface TableConvertor {
 /** Prepares and validates the objects of a kind before they are stored (apiserver, registry/rest). The functions modify `object` in place. */
 export interface Strategy {
   /**
-   * Checks permissions beyond the request's own (RBAC's escalation check, or access to a policy's params) before any other step; throws ApiError. `old` is
-   * undefined for a create.
+   * Checks before any other step the permissions beyond the request's own that the object would give away, as RBAC and policies with params
+   * do; throws ApiError. `old` is undefined for a create.
    */
   checkEscalation?(context: RequestContext, object: KubeObject, old: KubeObject | undefined): Promise<void>;
   /** Clears the fields that a client may not set on creation, such as status. */
