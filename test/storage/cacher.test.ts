@@ -7,6 +7,7 @@ import type {
   ReadAt,
   Representation,
   ResourceCache,
+  TypeStats,
 } from '../../src/storage/cacher/interfaces.js';
 import { addFacts } from '../../src/apimachinery/json/json.js';
 import { encodeObject } from '../../src/storage/encode.js';
@@ -616,6 +617,33 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     else expect(inMemory).toBeLessThan(200);
     if (warmBytes !== 0) expect(inMemory).toBeGreaterThan(0);
   });
+
+  if (fixture.warmBytes !== undefined) {
+    test('packs what arrived during a load', async () => {
+      const slow = Object.create(backend) as Backend;
+      let finish = (): void => undefined;
+      const finished = new Promise<void>((resolve) => (finish = resolve));
+      slow.atHand = (resource) => {
+        const atHand = backend.atHand?.(resource);
+        if (atHand === undefined) return undefined;
+        const walk: typeof atHand.walk = async (visit) => {
+          const revision = await atHand.walk(visit);
+          await finished;
+          return revision;
+        };
+        return { ...atHand, walk };
+      };
+      await restart({ backend: slow });
+      const ready = cache.ready();
+      await fill(500);
+      const stats = (): TypeStats | undefined => cacher.stats().types[0];
+      await until(() => (stats()?.revision ?? 0) >= 501);
+      finish();
+      await ready;
+      expect(stats()?.objects).toBe(500);
+      expect(stats()?.inMemory()).toBeLessThan(200);
+    });
+  }
 
   test('derived bytes stay within their budget', async () => {
     await restart({ budgetBytes: 10_000 });

@@ -235,6 +235,8 @@ export class WatchCache implements ResourceCache {
     this.phase = phase;
     if (left.name === 'loading') left.load.cancel();
     if (left.name === 'loading' || left.name === 'retyping') left.leave(error);
+    // Only a live type is packed: what arrived during the load, or since the type was redefined, may be beyond the limit.
+    if (phase === LIVE) this.shared.warmth.evict();
   }
 
   /** Reports whether the tree follows the log. */
