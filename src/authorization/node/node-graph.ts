@@ -1,3 +1,4 @@
+import { addTo, removeFrom } from '../../util/append.js';
 import { objectAt, stringAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { podReferences, volumeReferences, type ReferenceKind, type VolumeReferences } from './references.js';
@@ -50,21 +51,14 @@ export class NodeGraph {
     const references = volumeReferences(volume);
     if (references.claim === undefined) return;
     this.volumes.set(name, references);
-    for (const secret of references.secrets) {
-      const names = this.secretVolumes.get(secret);
-      if (names === undefined) this.secretVolumes.set(secret, new Set([name]));
-      else names.add(name);
-    }
+    for (const secret of references.secrets) addTo(this.secretVolumes, secret, name);
   }
 
   deleteVolume(name: string): void {
     const references = this.volumes.get(name);
     if (references === undefined) return;
     this.volumes.delete(name);
-    for (const secret of references.secrets) {
-      const names = this.secretVolumes.get(secret);
-      if (names?.delete(name) === true && names.size === 0) this.secretVolumes.delete(secret);
-    }
+    for (const secret of references.secrets) removeFrom(this.secretVolumes, secret, name);
   }
 
   /** Removes all pods, before all objects are delivered again. */

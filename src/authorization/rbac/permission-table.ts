@@ -1,3 +1,4 @@
+import { addTo, removeFrom } from '../../util/append.js';
 import type { AuthorizerAttributes } from '../authorizer/interfaces.js';
 import type { PolicyRule } from './types.js';
 
@@ -106,18 +107,11 @@ function at<T>(map: Map<string, Verbs<T>>, key: string): Verbs<T> {
 }
 
 function grant<T>(into: Verbs<T>, verbs: readonly string[], owner: T): void {
-  for (const verb of verbs) {
-    const owners = into.get(verb);
-    if (owners === undefined) into.set(verb, new Set([owner]));
-    else owners.add(owner);
-  }
+  for (const verb of verbs) addTo(into, verb, owner);
 }
 
 function revokeFrom<T>(from: Verbs<T>, verbs: readonly string[], owner: T): void {
-  for (const verb of verbs) {
-    const owners = from.get(verb);
-    if (owners?.delete(owner) === true && owners.size === 0) from.delete(verb);
-  }
+  for (const verb of verbs) removeFrom(from, verb, owner);
 }
 
 function revokeAt<T>(map: Map<string, Verbs<T>>, key: string, verbs: readonly string[], owner: T): void {

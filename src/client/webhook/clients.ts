@@ -26,11 +26,13 @@ export interface WebhookClientsOptions {
   readonly readFile: ReadFile;
 }
 
+const close = (_key: string, transport: HttpsTransport): void => transport.close();
+
 /** Calls webhooks by their client configurations, over connections that are kept between calls. */
 export class WebhookClients {
   private readonly clients = new LruCache<string, HttpsTransport>({
     capacity: MAX_CLIENTS,
-    onEvict: (_key, transport) => transport.close(),
+    onEvict: close,
   });
   private readonly keys = new WeakMap<JsonObject, string>();
 
@@ -77,6 +79,6 @@ export class WebhookClients {
 
   /** Lets the calls in progress finish, then closes the connections. */
   close(): void {
-    this.clients.clear((_key, transport) => transport.close());
+    this.clients.clear(close);
   }
 }

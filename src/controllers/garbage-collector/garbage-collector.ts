@@ -1,3 +1,4 @@
+import { asBuffer } from '../../util/bytes.js';
 import { deepCopy } from '../../apimachinery/json/json.js';
 import {
   hasDeletionTimestamp,
@@ -90,7 +91,7 @@ export class GarbageCollector {
     const { object } = event;
     if (object === undefined || object.undecodable) return;
     const place = { resource: api.store.resource, key: object.key };
-    const bytes = Buffer.from(object.bytes.buffer, object.bytes.byteOffset, object.bytes.byteLength);
+    const bytes = asBuffer(object.bytes);
     const hasOwners = bytes.includes(HAS_OWNERS);
     if (event.type === 'DELETED') {
       this.graph.remove(place);

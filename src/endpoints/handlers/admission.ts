@@ -1,3 +1,4 @@
+import type { RequestContext } from '../../request/context.js';
 import type { AdmissionAttributes, AdmissionChain, AdmissionOperation } from '../../admission/interfaces.js';
 import { deepEqual, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
@@ -41,7 +42,7 @@ export function admissionAttributes(
 ): AdmissionAttributes {
   const { context, served } = scope;
   const { group, resource } = served.groupResource;
-  return {
+  return attributesOf(context, {
     operation,
     kind: served.gvk,
     resource: { group, version: served.version.name, resource },
@@ -51,18 +52,38 @@ export function admissionAttributes(
     object,
     oldObject,
     options,
-    dryRun: context.dryRun,
-    user: context.user,
-    cancellation: context.cancellation,
-    // Not a getter, because defining one costs more than everything else here.
-    signal: () => context.signal,
-    deadline: context.deadline,
     versions: admissionVersions(served, scope.subresource),
-    warn: (text) => context.warn(text),
-    annotate: (key, value, level) => context.annotate(key, value, level),
-    recordWebhookDuration: (layer, millis) => context.recordWebhookDuration?.(layer, millis),
-  };
+  });
 }
+
+/** The attributes that do not follow from the context of a request. */
+type Subject = Pick<
+  AdmissionAttributes,
+  | 'operation'
+  | 'kind'
+  | 'resource'
+  | 'subresource'
+  | 'namespace'
+  | 'name'
+  | 'object'
+  | 'oldObject'
+  | 'options'
+  | 'versions'
+>;
+
+/** Completes the attributes of a change with those of the request that makes it. */
+export const attributesOf = (context: RequestContext, subject: Subject): AdmissionAttributes => ({
+  ...subject,
+  dryRun: context.dryRun,
+  user: context.user,
+  cancellation: context.cancellation,
+  // Not a getter, because defining one costs more than everything else here.
+  signal: () => context.signal,
+  deadline: context.deadline,
+  warn: (text) => context.warn(text),
+  annotate: (key, value, level) => context.annotate(key, value, level),
+  recordWebhookDuration: (layer, millis) => context.recordWebhookDuration?.(layer, millis),
+});
 
 /**
  * Runs mutating admission on an object to be written. Changes to the managed fields are kept only if they are valid, and

@@ -16,7 +16,7 @@ import { offloadLarge } from './offload.js';
 import { listOptions } from './request/list-options.js';
 import { negotiateObject, writeDeletedCollection, writeSuccess, writeMutationResult } from './respond.js';
 import { Query } from './request/query.js';
-import { authorizerAttributes, requireNamespace } from './update.js';
+import { authorizerAttributes, requireNamespace } from './request/target.js';
 import { admissionAttributes } from './admission.js';
 import type { RequestScope } from '../router/scope.js';
 

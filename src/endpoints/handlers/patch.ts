@@ -21,7 +21,8 @@ import { decodePatched, newInvalidPatch } from './codec/patched-object.js';
 import { negotiateObject } from './respond.js';
 import { Query } from './request/query.js';
 import type { RequestScope } from '../router/scope.js';
-import { checkName, requireNamespace, updateAndRespond } from './update.js';
+import { checkName, requireNamespace } from './request/target.js';
+import { updateAndRespond } from './update.js';
 import { warnOfStrictErrors } from './codec/decode-body.js';
 import { patchOptions, type WriteOptions } from './request/write-options.js';
 

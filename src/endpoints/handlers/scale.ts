@@ -20,7 +20,8 @@ import { Query } from './request/query.js';
 import { negotiateObject } from './respond.js';
 import { admissionAttributes, admissionOptions, admitMutations } from './admission.js';
 import type { RequestScope } from '../router/scope.js';
-import { checkName, validators } from './update.js';
+import { checkName } from './request/target.js';
+import { validators } from './update.js';
 import { createOrUpdateOptions, patchOptions, type FieldValidation } from './request/write-options.js';
 
 /** Marks the replicas of a Scale as unset, so that a write must set them. */

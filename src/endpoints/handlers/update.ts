@@ -1,7 +1,7 @@
-import { newBadRequest, newInternalError } from '../../apimachinery/meta/errors.js';
+import { newInternalError } from '../../apimachinery/meta/errors.js';
 import { deepCopy } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
+import { authorizerAttributes, checkName, requireNamespace } from './request/target.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { retryOnPendingConversion } from '../../registry/generic/loopback/conversion-retry.js';
 import { isTooLarge } from '../../registry/generic/store/resource-store.js';
@@ -92,22 +92,6 @@ export async function updateAndRespond(
   await writeMutationResult(scope, sink, updated.created ? 201 : 200, updated);
 }
 
-/** Rejects an empty namespace, which the router of built-in types accepts: the last check of a write before the object is looked up. */
-export function requireNamespace({ served, context }: RequestScope): void {
-  if (served.type.namespaced && context.info.namespace === '') throw newBadRequest('Namespace parameter required.');
-}
-
-/** Checks that the object's name matches the URL's. */
-export function checkName(object: KubeObject, name: string): void {
-  const given = object.metadata.name ?? '';
-  if (given === '') {
-    throw newBadRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
-  }
-  if (given !== name) {
-    throw newBadRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
-  }
-}
-
 /** Runs mutating admission on the new state. */
 async function mutate(scope: RequestScope, next: KubeObject, current: KubeObject | undefined): Promise<void> {
   const operation = current === undefined ? 'CREATE' : 'UPDATE';
@@ -135,26 +119,6 @@ export function validators(scope: RequestScope): {
     },
     validateUpdate: (object, old) =>
       admission.validate(admissionAttributes(scope, 'UPDATE', name, object, old, admissionOptions(scope, 'UPDATE'))),
-  };
-}
-
-/** Returns the attributes of a request that also needs the permission for another verb. */
-export function authorizerAttributes(
-  { context, served, subresource }: RequestScope,
-  verb: string,
-): AuthorizerAttributes {
-  const { namespace, name, path } = context.info;
-  return {
-    user: context.user,
-    verb,
-    resourceRequest: true,
-    namespace,
-    apiGroup: served.gvk.group,
-    apiVersion: served.gvk.version,
-    resource: served.groupResource.resource,
-    subresource,
-    name,
-    path,
   };
 }
 

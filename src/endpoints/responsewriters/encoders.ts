@@ -1,3 +1,4 @@
+import { asBuffer } from '../../util/bytes.js';
 import { encodeCbor, cborListHead, cborListTail, selfDescribed } from '../../apimachinery/cbor/cbor.js';
 import type { ProtobufCodec, TypeMeta } from '../../apimachinery/protobuf/protobuf.js';
 import { type JsonObject, stringifyJson } from '../../apimachinery/json/json.js';
@@ -31,7 +32,7 @@ export interface Encoder {
 }
 
 const newline = Buffer.from('\n');
-const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+const textOf = (bytes: Uint8Array): string => asBuffer(bytes).toString();
 
 /** Returns the members of a list other than its items, in the order in which they are printed. */
 function frameMembers(frame: ListFrame): JsonObject {

@@ -1,3 +1,4 @@
+import { asBuffer } from '../../util/bytes.js';
 import { newBadRequest } from '../../apimachinery/meta/errors.js';
 import { type JsonObject, type JsonValue, objectAt, stringAt, stringifyJson } from '../../apimachinery/json/json.js';
 import { type KubeObject, quote } from '../../apimachinery/meta/meta.js';
@@ -141,8 +142,6 @@ function openRow(
   });
   return Buffer.concat([header, ...buffers, object, closing]);
 }
-
-const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 /** The maximum length of an age, in bytes. */
 const longestAge = 12;

@@ -1,9 +1,5 @@
-import {
-  type ApiError,
-  newBadRequest,
-  newGenericNotFound,
-  newMethodNotAllowed,
-} from '../../apimachinery/meta/errors.js';
+import { namespaceRequired } from '../handlers/request/target.js';
+import { newBadRequest, newGenericNotFound, newMethodNotAllowed } from '../../apimachinery/meta/errors.js';
 import type { StoredApi } from '../../registry/generic/store/api-registry.js';
 import type { ServedVersion } from '../../registry/rest/served.js';
 import { namesNamespaces, type RequestInfo } from '../../request/request-info.js';
@@ -127,8 +123,6 @@ function checkEmptyNamespace(served: ServedVersion, info: RequestInfo, request: 
   const listed = ALL_NAMESPACES_VERBS.has(info.verb) || info.verb === 'watchlist';
   if (!isChange(info.verb) && !listed && !isCreateInCollection(info)) throw namespaceRequired();
 }
-
-const namespaceRequired = (): ApiError => newBadRequest('Namespace parameter required.');
 
 const isWrite = (verb: string): boolean => verb === 'update' || verb === 'patch';
 const isChange = (verb: string): boolean => isChangeOfOne(verb) || verb === 'deletecollection';

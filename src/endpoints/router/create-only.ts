@@ -2,7 +2,6 @@ import { ApiError, newGenericNotFound } from '../../apimachinery/meta/errors.js'
 import { formatGroupVersion, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import type { CreateOnlyApi } from '../../registry/generic/store/api-registry.js';
-import type { AdmissionAttributes } from '../../admission/interfaces.js';
 import { ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
 import { checkRoute } from '../negotiation/media.js';
 import { writeCreated } from '../responsewriters/object.js';
@@ -13,7 +12,7 @@ import { soleVersion } from '../../registry/generic/admission-versions.js';
 import { Query } from '../handlers/request/query.js';
 import { negotiateCreated } from '../handlers/respond.js';
 import { builtinCodec } from '../handlers/codec/builtin.js';
-import { admissionOptions, admitMutations } from '../handlers/admission.js';
+import { admissionOptions, admitMutations, attributesOf } from '../handlers/admission.js';
 import type { RoutedRequest } from './scope.js';
 import { createOrUpdateOptions } from '../handlers/request/write-options.js';
 
@@ -47,7 +46,7 @@ export async function createOnlyHandler(
   wipeSystemFields(object.metadata);
   ensureNamespace(type.namespaced ? info.namespace : '', object.metadata);
   fieldManager.update(undefined, object, managerOrUserAgent(options.fieldManager, context.userAgent));
-  const attributes: AdmissionAttributes = {
+  const attributes = attributesOf(context, {
     operation: 'CREATE',
     kind: type,
     resource: type,
@@ -57,16 +56,8 @@ export async function createOnlyHandler(
     object,
     oldObject: undefined,
     options: admissionOptions({ request }, 'CREATE'),
-    dryRun: options.dryRun,
-    user: context.user,
-    cancellation: context.cancellation,
-    signal: () => context.signal,
-    deadline: context.deadline,
     versions: soleVersion(target.decode),
-    recordWebhookDuration: (layer, millis) => context.recordWebhookDuration?.(layer, millis),
-    warn: (text) => context.warn(text),
-    annotate: (key, value, level) => context.annotate(key, value, level),
-  };
+  });
   await admitMutations(environment.admission, attributes);
   await environment.admission.validate(attributes);
   const answer = await type.create(context, object, info.namespace);

@@ -26,7 +26,7 @@ import {
   type ServiceAccountTokenSigner,
 } from '../../../authentication/token/service-account/service-account-signer.js';
 import { interpretStorageError } from '../../../registry/generic/interpret-error.js';
-import { DetachedObject } from '../../../registry/generic/loopback/detached-object.js';
+import { decodeStored } from '../../../registry/generic/loopback/detached-object.js';
 import type { ApiRegistry } from '../../../registry/generic/store/api-registry.js';
 import type { ResourceStore } from '../../../registry/generic/store/resource-store.js';
 import { tokenRequestSubresource } from '../../../registry/builtin/core/serviceaccounts/token-request.js';
@@ -59,7 +59,7 @@ class StoredTokenObjects implements ServiceAccountObjects {
     const stored = await store?.getLatest(store.key(namespace, name)).catch((error: unknown) => {
       throw interpretStorageError(error, 'get');
     });
-    return stored === undefined ? undefined : (new DetachedObject(stored).decode() as KubeObject);
+    return stored === undefined ? undefined : (decodeStored(stored) as KubeObject);
   }
 
   private store(resource: BoundKind): ResourceStore | undefined {
