@@ -23,6 +23,7 @@ import {
 import type { Options } from './server/options/options.js';
 import type { CheckResult, Finding } from './doctor/finding.js';
 import { foregroundClock, systemClock } from './util/clock.js';
+import { jsonLine } from './util/text/log-format.js';
 import { annexVersion, KUBERNETES_VERSION, platform } from './server/http/documents/version.js';
 
 // Keys of JSON objects are arbitrary data. Without this accessor `__proto__` is an ordinary key.
@@ -66,7 +67,28 @@ function say(...lines: string[]): void {
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
+/** True if the server was told to write JSON: then each line of both outputs is an object. */
+let onlyJson = false;
+
+const logLine = (level: string, message: string): string => jsonLine({ level, message, fields: {}, at: Date.now() });
+
+/** The first line says what runs; the others are for a person at a terminal. */
+function announce([first = '', ...more]: readonly string[]): void {
+  if (onlyJson) say(logLine('info', first));
+  else say(first, ...more);
+}
+
+/** Node prints its own warnings as text. */
+function warnAsJson(): void {
+  process.removeAllListeners('warning');
+  process.on('warning', ({ name, message }) => {
+    process.stderr.write(`${logLine('warn', `${name}: ${message}`)}\n`);
+  });
+}
+
 async function serve(options: Options): Promise<void> {
+  onlyJson = options.loggingFormat === 'json';
+  if (onlyJson) warnAsJson();
   // V8 lets a heap of this size more than double between collections. With 60 percent the server uses 262 MB with
   // 10,000 objects of 2 KiB instead of 313 MB, and 329 MB instead of 380 MB at the peak. With less, it collects so
   // often that long responses cost three times as much.
@@ -97,7 +119,7 @@ async function serve(options: Options): Promise<void> {
   process.off('SIGTERM', leave).on('SIGTERM', stop);
   process.off('SIGINT', leave).on('SIGINT', stop);
   // Print this last: a reader of these lines may stop the server at once, and then expects a graceful shutdown.
-  say(...lines);
+  announce(lines);
 }
 
 async function doctor(options: Options, { output, serverKubeconfig, verifyStore }: DoctorFlags): Promise<void> {
@@ -138,7 +160,8 @@ const versions = (): Versions => ({
 
 function fail(error: unknown): never {
   const { message, code } = describeFailure(error);
-  if (message !== '') process.stderr.write(`annex: ${message.replace(/^error: /, '')}\n`);
+  const text = `annex: ${message.replace(/^error: /, '')}`;
+  if (message !== '') process.stderr.write(`${onlyJson ? logLine('error', text) : text}\n`);
   process.exit(code);
 }
 

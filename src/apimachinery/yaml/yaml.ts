@@ -27,6 +27,8 @@ function allowedAliasRatio(nodes: number): number {
 /** Converts the nodes of one document to JSON, by the rules of YAML 1.1 as Kubernetes reads it. */
 class Converter {
   readonly duplicates: string[] = [];
+  /** Those of the duplicates that stand twice in one map, without a merge. */
+  readonly repeated: string[] = [];
   private nodes = 0;
   private aliased = 0;
   private aliasDepth = 0;
@@ -101,11 +103,12 @@ class Converter {
 
   private map(items: readonly YamlNode[]): JsonObject {
     const out: JsonObject = {};
-    this.fill(out, new Set(), items);
+    this.fill(out, new Map(), items, false);
     return out;
   }
 
-  private fill(out: JsonObject, seen: Set<string>, items: readonly YamlNode[]): void {
+  /** `seen` has the keys so far, and whether each came from a merge. */
+  private fill(out: JsonObject, seen: Map<string, boolean>, items: readonly YamlNode[], merged: boolean): void {
     for (let i = 0; i + 1 < items.length; i += 2) {
       const key = items[i] as YamlNode;
       const value = items[i + 1] as YamlNode;
@@ -118,14 +121,15 @@ class Converter {
       // Keys of different kinds are different keys, and become one only in JSON.
       const known = `${kind} ${name}`;
       // Errors inside the value come first.
-      if (seen.has(known)) this.duplicate(value, kind === 'str' ? quote(name) : name);
-      seen.add(known);
+      const before = seen.get(known);
+      if (before !== undefined) this.duplicate(value, kind === 'str' ? quote(name) : name, merged || before);
+      seen.set(known, merged);
       out[name] = member;
     }
   }
 
   /** Merges maps as if their keys were in the map itself, at the position of the merge: later keys win, and of several maps the first. */
-  private merge(out: JsonObject, seen: Set<string>, value: YamlNode): void {
+  private merge(out: JsonObject, seen: Map<string, boolean>, value: YamlNode): void {
     this.count();
     const each = value.kind === 'sequence' ? [...value.items].reverse() : [value];
     for (const source of each) {
@@ -134,7 +138,7 @@ class Converter {
         if (map.kind !== 'mapping') {
           throw new JsonError('yaml: map merge requires map or sequence of maps as the value');
         }
-        this.deeper(() => this.fill(out, seen, map.items));
+        this.deeper(() => this.fill(out, seen, map.items, true));
       };
       if (source.kind === 'alias') this.alias(source, add);
       else add(source);
@@ -142,8 +146,10 @@ class Converter {
   }
 
   /** Records a duplicate key. The line is that of the value, which may begin below its key. */
-  private duplicate({ line }: YamlNode, key: string): void {
-    this.duplicates.push(`line ${line + 1}: key ${key} already set in map`);
+  private duplicate({ line }: YamlNode, key: string, merged: boolean): void {
+    const text = `line ${line + 1}: key ${key} already set in map`;
+    this.duplicates.push(text);
+    if (!merged) this.repeated.push(text);
   }
 
   /** Returns the name of a key in JSON, and its kind in YAML. */
@@ -220,24 +226,24 @@ function toJson(value: Resolved, text: string): JsonValue {
 /**
  * Converts the first document of a YAML text to JSON. Throws JsonError with the message of Go's decoder, and a Status if reading
  * it would take too much memory. `duplicates` has at most one text, which names every duplicate key; it is not a path, and is
- * reported verbatim.
+ * reported verbatim. `repeated` is the same without the keys that override those of a merge (`<<`), or are overridden by one.
  */
 export function parseYaml(input: Uint8Array | string): {
   readonly value: JsonValue;
   readonly duplicates: readonly string[];
+  readonly repeated: readonly string[];
 } {
   const plain = parsePlainJson(input);
-  if (plain !== undefined) return { value: plain, duplicates: [] };
+  if (plain !== undefined) return { value: plain, duplicates: [], repeated: [] };
   const root = readYamlDocument(readYamlText(input));
-  if (root === undefined) return { value: null, duplicates: [] };
+  if (root === undefined) return { value: null, duplicates: [], repeated: [] };
   const converter = new Converter();
   const value = converter.node(root);
-  const { duplicates } = converter;
-  return {
-    value,
-    duplicates: duplicates.length === 0 ? [] : [`yaml: unmarshal errors:\n  ${duplicates.join('\n  ')}`],
-  };
+  return { value, duplicates: asErrors(converter.duplicates), repeated: asErrors(converter.repeated) };
 }
+
+const asErrors = (lines: readonly string[]): readonly string[] =>
+  lines.length === 0 ? [] : [`yaml: unmarshal errors:\n  ${lines.join('\n  ')}`];
 
 /** Sorts keys. On its way to the decoder YAML becomes JSON with sorted keys, which determines the order of errors. */
 function withSortedKeys(value: JsonValue): JsonValue {

@@ -2,6 +2,7 @@ import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachiner
 import { type Definitions, objectsOfDocument, preferredVersion } from './definitions/definitions.js';
 import type { Piece } from './documents/documents.js';
 import type { Input } from './documents/inputs.js';
+import { isLeftAlone } from './convert-documents.js';
 import { lifecycleOf, minorOf, type Replacement } from './lifecycles.js';
 import { describe } from './name.js';
 import { deadOf } from './table.js';
@@ -44,8 +45,10 @@ type Verdict = Pick<Finding, 'status' | 'deprecatedIn' | 'removedIn' | 'replacem
 export function check(inputs: readonly Input[], target: string, definitions: Definitions): Report {
   const findings: Finding[] = [];
   const errors: Unreadable[] = [];
-  for (const { name, pieces } of inputs) {
+  for (const input of inputs) {
+    const { name, pieces } = input;
     for (const piece of pieces) {
+      if (isLeftAlone(input, piece)) continue;
       if (piece.problem !== undefined) errors.push({ file: name, line: piece.line, message: piece.problem });
       else findings.push(...checkPiece(piece, name, minorOf(target) ?? 0, definitions));
     }

@@ -14,6 +14,9 @@ are converted with their CustomResourceDefinitions, unless these use a conversio
 A document that cannot be converted without loss is refused with the reason: it is left unchanged in its file (--write) and
 omitted from standard output. The other documents are converted.
 
+In folders, files that are not Kubernetes objects (values.yaml, docker-compose.yml) are left alone; -v names them. A file that
+is named on the command line must consist of Kubernetes objects.
+
 Exit codes: 0 if every document was converted or needed no conversion (with --check: if no removed version is used); 1 if a
 document was refused or could not be read (with --check: if a removed version is used).
 
@@ -48,6 +51,7 @@ export function convertCommand(clock: Pick<Clock, 'monotonic'>): Command {
       'File or folder with definitions of custom resources. May be given several times.',
       collect,
     )
+    .option('-v, --verbose', 'Names the documents in folders that are not Kubernetes objects.')
     .option('--allow-loss', 'Drops fields that the new version does not have, with a warning.')
     .helpOption('-h, --help', 'Shows this help.')
     .addHelpText('after', HELP)

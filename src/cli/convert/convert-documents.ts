@@ -7,7 +7,7 @@ import type { Input } from './documents/inputs.js';
 import { describe } from './name.js';
 import { prettyJson, rewriteJson, rewriteYaml } from './documents/rewrite.js';
 
-type Verdict = 'unchanged' | 'converted' | 'refused' | 'unreadable';
+type Verdict = 'unchanged' | 'converted' | 'refused' | 'unreadable' | 'foreign';
 
 export interface Result {
   readonly piece: Piece;
@@ -19,9 +19,13 @@ export interface Rules extends ConversionTarget {
   readonly allowLoss: boolean;
 }
 
-/** Converts the documents of an input; `say` receives the messages for the user. */
+/** Reports whether a document in a folder is none of Kubernetes: such files stand beside manifests in most repositories. */
+export const isLeftAlone = ({ named }: Input, { foreign = false }: Piece): boolean => foreign && !named;
+
+/** Converts the documents of an input; `report` receives the messages for the user. */
 export function convertDocuments(input: Input, rules: Rules, report: (line: string) => void): readonly Result[] {
   return input.pieces.map((piece) => {
+    if (isLeftAlone(input, piece)) return { piece, verdict: 'foreign', value: piece.value };
     const where = `${input.name}:${String(piece.line)}`;
     if (piece.problem !== undefined) {
       report(`error: ${where}: ${piece.problem}`);
@@ -63,9 +67,11 @@ export const fileText = (results: readonly Result[]): string =>
 /** Reports whether a document has no converted form. */
 export const hasFailed = ({ verdict }: Result): boolean => verdict === 'refused' || verdict === 'unreadable';
 
-/** Returns the standard output for all inputs, without the documents that were refused. */
+const isPrinted = (result: Result): boolean => !hasFailed(result) && result.verdict !== 'foreign';
+
+/** Returns the standard output for all inputs, without the documents that were refused or left alone. */
 export function streamText(files: readonly (readonly Result[])[], format: 'json' | 'yaml' | undefined): string {
-  const kept = files.map((results) => results.filter((result) => !hasFailed(result)));
+  const kept = files.map((results) => results.filter(isPrinted));
   if (format === 'json') return jsonText(kept.flat().map(({ value }) => value));
   const all = kept.flat();
   if (format === undefined && all.length > 0 && all.every(({ piece }) => piece.format === 'json'))

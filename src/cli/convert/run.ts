@@ -1,10 +1,10 @@
 import { chmodSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { messageOf } from '../../util/error-message.js';
 import { check, hasFailed as usesRemoved, reportText } from './check.js';
-import { convertDocuments, fileText, hasFailed, type Result, streamText } from './convert-documents.js';
+import { convertDocuments, fileText, hasFailed, isLeftAlone, type Result, streamText } from './convert-documents.js';
 import { CURRENT } from './convert-value.js';
 import { Definitions, objectsOfDocument } from './definitions/definitions.js';
-import { filesOf, type Input, readInput } from './documents/inputs.js';
+import { filesOf, type FoundFile, type Input, readInput } from './documents/inputs.js';
 import { minorOf } from './lifecycles.js';
 import type { Progress } from '../progress.js';
 import { isTarget } from './table.js';
@@ -19,6 +19,7 @@ export interface ConvertOptions {
   readonly targetVersion?: string;
   readonly definitions?: readonly string[];
   readonly allowLoss?: boolean;
+  readonly verbose?: boolean;
 }
 
 /** The command's environment, apart from files. */
@@ -58,6 +59,7 @@ export function runConvert(options: ConvertOptions, io: ConvertIO): number {
   readDefinitions(options, definitions, io, fail);
   const inputs = readInputs(options, io, fail);
   for (const input of inputs) addDefinitions(input, definitions, () => undefined);
+  if (options.verbose === true) nameForeign(inputs, io.err);
   if (checks) return runCheck(options, inputs, definitions, io) || state.failed ? 1 : 0;
   if (outputVersion !== undefined && !isTarget(outputVersion) && !definitions.serves(outputVersion))
     throw new Error(`--output-version: there is no conversion to ${outputVersion}`);
@@ -78,20 +80,27 @@ function readInputs(
   fail: (line: string) => void,
 ): readonly Input[] {
   const files = filesOf(paths, recursive, fail);
-  return files.flatMap((path, i) => {
+  return files.flatMap((file, i) => {
     io.progress.step(i, files.length, 'files read');
-    return readOrFail(path, io, fail);
+    return readOrFail(file, io, fail);
   });
 }
 
 /** Returns the input, or nothing if it cannot be read. */
-function readOrFail(path: string, io: ConvertIO, fail: (line: string) => void): readonly Input[] {
+function readOrFail(file: FoundFile, io: ConvertIO, fail: (line: string) => void): readonly Input[] {
   try {
-    return [readInput(path, () => io.readStandardInput())];
+    return [readInput(file, () => io.readStandardInput())];
   } catch (error) {
     fail(messageOf(error));
     return [];
   }
+}
+
+/** Names the documents in folders that are left alone because they are not Kubernetes objects. */
+function nameForeign(inputs: readonly Input[], report: (line: string) => void): void {
+  for (const input of inputs)
+    for (const piece of input.pieces)
+      if (isLeftAlone(input, piece)) report(`left alone: ${input.name}:${String(piece.line)}: ${piece.problem ?? ''}`);
 }
 
 function readDefinitions(
@@ -100,13 +109,13 @@ function readDefinitions(
   io: ConvertIO,
   fail: (line: string) => void,
 ): void {
-  for (const path of filesOf(options.definitions ?? [], true, fail))
-    for (const input of readOrFail(path, io, fail)) addDefinitions(input, definitions, fail);
+  for (const file of filesOf(options.definitions ?? [], true, fail))
+    for (const input of readOrFail(file, io, fail)) addDefinitions(input, definitions, fail);
 }
 
 function addDefinitions(input: Input, definitions: Definitions, fail: (line: string) => void): void {
-  for (const { value, line, problem } of input.pieces) {
-    if (problem !== undefined) fail(`${input.name}:${String(line)}: ${problem}`);
+  for (const { value, line, problem, foreign = false } of input.pieces) {
+    if (problem !== undefined && (input.named || !foreign)) fail(`${input.name}:${String(line)}: ${problem}`);
     for (const object of objectsOfDocument(value)) {
       const wrong = definitions.add(object);
       if (wrong !== undefined) fail(`${input.name}:${String(line)}: the definition cannot be used: ${wrong}`);

@@ -15,7 +15,25 @@ export interface Piece {
   readonly value: JsonValue;
   /** The reason why it cannot be read. */
   readonly problem?: string;
+  /** True if it can be read, but is not a Kubernetes object. */
+  readonly foreign?: boolean;
 }
+
+/** Manifests are shallow. What is deeper than this would overflow the stack of what edits documents. */
+const MAX_DEPTH = 500;
+const TOO_DEEP = `it has more than ${String(MAX_DEPTH)} levels`;
+
+/** Without recursion: the value may be deeper than the stack. */
+function isTooDeep(root: JsonValue): boolean {
+  let level: (JsonValue | undefined)[] = [root];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MAX_DEPTH) return true;
+    level = level.flatMap((value) => (typeof value === 'object' && value !== null ? Object.values(value) : []));
+  }
+  return false;
+}
+
+const problemOf = (error: unknown): string => (error instanceof RangeError ? TOO_DEEP : messageOf(error));
 
 const LINE = /[^\n]*\n|[^\n]+$/g;
 
@@ -60,13 +78,15 @@ function yamlPiece(separator: string, text: string, first: number, wrong: string
   const common = { separator, text, line: first + (blank.match(/\n/g)?.length ?? 0), format: 'yaml' as const };
   if (wrong !== undefined) return { ...common, line: first - 1, value: null, problem: wrong };
   try {
-    const { value, duplicates } = parseYaml(text);
-    const [duplicate] = duplicates;
+    const { value, repeated } = parseYaml(text);
+    if (isTooDeep(value)) return { ...common, value: null, problem: TOO_DEEP };
+    const shape = shapeProblem(value);
+    if (shape !== undefined) return { ...common, value, problem: shape, foreign: true };
     const problem =
-      duplicate ?? (AFTER_END.test(text) ? 'there is text after the end of the document ("...")' : shapeProblem(value));
+      repeated[0] ?? (AFTER_END.test(text) ? 'there is text after the end of the document ("...")' : undefined);
     return { ...common, value, ...(problem !== undefined && { problem: problem.replaceAll('\n', '') }) };
   } catch (error) {
-    return { ...common, value: null, problem: messageOf(error) };
+    return { ...common, value: null, problem: problemOf(error) };
   }
 }
 
@@ -91,15 +111,17 @@ function jsonPieces(text: string): Piece[] | undefined {
     const value = parseJson(part);
     if (value === undefined) return undefined;
     const lead = /^[\s\ufeff]*/.exec(part)?.[0] ?? '';
-    const problem = shapeProblem(value);
+    const deep = isTooDeep(value);
+    const shape = deep ? undefined : shapeProblem(value);
     const start = line + (lead.match(/\n/g)?.length ?? 0);
     pieces.push({
       separator: '',
       text: part,
       line: start,
       format: 'json',
-      value,
-      ...(problem !== undefined && { problem }),
+      value: deep ? null : value,
+      ...(deep && { problem: TOO_DEEP }),
+      ...(shape !== undefined && { problem: shape, foreign: true }),
     });
     line += part.match(/\n/g)?.length ?? 0;
     at = end;

@@ -9,6 +9,13 @@ export interface Input {
   /** Undefined for standard input. */
   readonly path: string | undefined;
   readonly pieces: readonly Piece[];
+  /** True if the user named it, rather than a folder that has it. Such a file must consist of Kubernetes objects. */
+  readonly named: boolean;
+}
+
+export interface FoundFile {
+  readonly path: string;
+  readonly named: boolean;
 }
 
 const MANIFEST = /\.(json|ya?ml)$/i;
@@ -17,11 +24,15 @@ const MANIFEST = /\.(json|ya?ml)$/i;
  * Returns the files that the paths stand for, in order and each once; in folders, those that kubectl reads. `fail` receives the problems
  * with paths.
  */
-export function filesOf(paths: readonly string[], recursive: boolean, fail: (line: string) => void): readonly string[] {
-  const found = new Set<string>();
+export function filesOf(
+  paths: readonly string[],
+  recursive: boolean,
+  fail: (line: string) => void,
+): readonly FoundFile[] {
+  const found = new Map<string, boolean>();
   const add = (path: string): void => {
-    if (path === '-' || !statSync(path).isDirectory()) found.add(path);
-    else for (const file of filesIn(path, recursive)) found.add(file);
+    if (path === '-' || !statSync(path).isDirectory()) found.set(path, true);
+    else for (const file of filesIn(path, recursive)) found.set(file, found.get(file) ?? false);
   };
   for (const path of paths) {
     try {
@@ -30,7 +41,7 @@ export function filesOf(paths: readonly string[], recursive: boolean, fail: (lin
       fail(`${path}: ${messageOf(error)}`);
     }
   }
-  return [...found];
+  return [...found].map(([path, named]) => ({ path, named }));
 }
 
 function filesIn(folder: string, recursive: boolean): string[] {
@@ -46,7 +57,7 @@ function filesIn(folder: string, recursive: boolean): string[] {
 }
 
 /** Reads a file, or standard input for `-`. Throws an Error with one line of text. */
-export function readInput(path: string, readStandardInput: () => Buffer): Input {
+export function readInput({ path, named }: FoundFile, readStandardInput: () => Buffer): Input {
   const isStandardInput = path === '-';
   const name = isStandardInput ? 'standard input' : path;
   let bytes: Buffer;
@@ -56,7 +67,7 @@ export function readInput(path: string, readStandardInput: () => Buffer): Input 
     throw new Error(`${name}: ${messageOf(error)}`, { cause: error });
   }
   try {
-    return { name, path: isStandardInput ? undefined : path, pieces: readPieces(bytes) };
+    return { name, path: isStandardInput ? undefined : path, pieces: readPieces(bytes), named };
   } catch (error) {
     throw new Error(`${name}: ${messageOf(error)}`, { cause: error });
   }
