@@ -42,7 +42,7 @@ check_sources() {
 missing_tools() {
   command -v go > /dev/null || return 0
   local name
-  for name in kubectl h2spec kms-plugin helm etcd kube-apiserver kube-controller-manager; do
+  for name in kubectl h2spec kms-plugin cel-evaluator helm etcd kube-apiserver kube-controller-manager; do
     [ -x "${ANNEX_TOOLS_DIR:-.cache/tools}/$name" ] || echo "$name"
   done
 }

@@ -1,5 +1,6 @@
 import { kubernetesEnvironment } from './kubernetes.js';
 import { adapterOf } from './schema/decl-type.js';
+import { TIMESTAMP } from './types.js';
 import { CelError } from './values/value.js';
 
 /** Returns the error of an evaluation, or whether its result is true. */
@@ -100,4 +101,11 @@ test.each([
   const value = adapterOf({ type: 'string', format: 'byte' })(text);
   if (problem === undefined) expect(value).toEqual(new Uint8Array([97]));
   else expect(value).toEqual(new CelError(`Invalid byte formatted string ${text}: ${problem}`));
+});
+
+test('a date-time in the year 0000 is a timestamp, although CEL converts no such text', () => {
+  const at = adapterOf({ type: 'string', format: 'date-time' })('0000-01-01T00:00:00Z');
+  const environment = kubernetesEnvironment('new').extend([{ name: 'at', type: TIMESTAMP }]);
+  const { program } = environment.compile('at.getFullYear()');
+  expect(program?.evaluate({ at }, 1_000)).toMatchObject({ kind: 'value', value: 0 });
 });

@@ -217,7 +217,8 @@ export class Parser {
     const next = this.tokens.peek();
     if (next !== 'IDENTIFIER' && next !== 'ESC_IDENTIFIER' && next !== '?') {
       this.tokens.noViableMember();
-      return { kind: 'invalid', offset: this.tokens.token.offset };
+      // cel-go goes on with what stands before the point, which macros look at.
+      return operand;
     }
     const { offset } = this.tokens.advance();
     const optional = this.tokens.is('?');

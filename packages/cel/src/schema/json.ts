@@ -13,7 +13,7 @@ import {
   mapKey,
 } from '../values/value.js';
 import { MAX_INT, integer } from '../values/integer.js';
-import { parseDate, parseDuration, parseTimestamp } from '../values/time.js';
+import { parseDate, parseDuration, readTimestamp } from '../values/time.js';
 import { illegalBase64At } from '../formats/base64.js';
 import { timeParseError } from '../formats/time.js';
 
@@ -209,8 +209,7 @@ function dateTime(text: string): Value {
   if (text === '') return new Timestamp(0, 0);
   const local = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}$/.test(text) ? `${text}Z` : text;
   return (
-    parseTimestamp(local) ??
-    new CelError(`Invalid date-time formatted string ${text}: ${timeParseError(text, 'local')}`)
+    readTimestamp(local) ?? new CelError(`Invalid date-time formatted string ${text}: ${timeParseError(text, 'local')}`)
   );
 }
 

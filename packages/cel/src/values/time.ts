@@ -9,8 +9,8 @@ const BILLION = 1000000000n;
 const TIMESTAMP_OVERFLOW = new CelError('timestamp overflow');
 const DURATION_OVERFLOW = new CelError('integer overflow');
 
-export function timestamp(seconds: number, nanos: number): Timestamp | CelError {
-  return seconds < MIN_SECONDS || seconds > MAX_SECONDS ? TIMESTAMP_OVERFLOW : new Timestamp(seconds, nanos);
+export function timestamp(seconds: number, nanos: number, offset = 0): Timestamp | CelError {
+  return seconds < MIN_SECONDS || seconds > MAX_SECONDS ? TIMESTAMP_OVERFLOW : new Timestamp(seconds, nanos, offset);
 }
 
 export function duration(nanos: bigint): Duration | CelError {
@@ -27,7 +27,7 @@ export function shift(at: Timestamp, nanos: bigint): Timestamp | CelError {
     rest += BILLION;
     seconds -= 1n;
   }
-  return timestamp(Number(seconds), Number(rest));
+  return timestamp(Number(seconds), Number(rest), at.offset);
 }
 
 export const between = (a: Timestamp, b: Timestamp): Duration | CelError => duration(totalNanos(a) - totalNanos(b));
@@ -40,6 +40,12 @@ const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})T(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d+))
 
 /** Parses an RFC 3339 time. Returns undefined if the string does not have that format. */
 export function parseTimestamp(text: string): Timestamp | CelError | undefined {
+  const read = readTimestamp(text);
+  return read === undefined ? undefined : timestamp(read.seconds, read.nanos, read.offset);
+}
+
+/** Like parseTimestamp, but also for years that CEL's own conversion refuses, such as 0000. */
+export function readTimestamp(text: string): Timestamp | undefined {
   const match = RFC3339.exec(text);
   if (match === null) return undefined;
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number);
@@ -48,7 +54,7 @@ export function parseTimestamp(text: string): Timestamp | CelError | undefined {
   const offset = zoneOffset(match[8] ?? 'Z');
   if (offset === undefined) return undefined;
   const nanos = Number((match[7] ?? '').slice(0, 9).padEnd(9, '0'));
-  return timestamp(epoch(year, month, day, hour, minute, second) - offset, nanos);
+  return new Timestamp(epoch(year, month, day, hour, minute, second) - offset, nanos, offset);
 }
 
 export const isTimestamp = (text: string): boolean => parseTimestamp(text) instanceof Timestamp;
@@ -91,15 +97,22 @@ const cyclesOf = (seconds: number): number => (Math.abs(seconds) > LAST_CYCLE ? 
 /** The number of years to add to the year that `inZone` returns. */
 export const cycleYearOffset = (at: Timestamp): number => cyclesOf(at.seconds) * CYCLE_YEARS;
 
-/** Formats a timestamp as RFC 3339 with as many fractional digits as needed. */
+/** Formats a timestamp as RFC 3339 with as many fractional digits as needed, with the offset of the text that it was read from. */
 export function formatTimestamp(at: Timestamp): string {
-  const moment = new Date((at.seconds - cyclesOf(at.seconds) * CYCLE) * 1000);
+  const moment = new Date((at.seconds + at.offset - cyclesOf(at.seconds) * CYCLE) * 1000);
   const year = moment.getUTCFullYear() + cycleYearOffset(at);
   const iso = moment.toISOString();
   const digits = String(Math.abs(year)).padStart(4, '0');
   const date = `${year < 0 ? '-' : ''}${digits}${iso.slice(iso.indexOf('-', 1), -5)}`;
   const fraction = at.nanos === 0 ? '' : `.${String(at.nanos).padStart(9, '0').replace(/0+$/, '')}`;
-  return `${date}${fraction}Z`;
+  return `${date}${fraction}${zoneText(at.offset)}`;
+}
+
+function zoneText(offset: number): string {
+  if (offset === 0) return 'Z';
+  const minutes = Math.abs(offset) / 60;
+  const two = (value: number): string => String(value).padStart(2, '0');
+  return `${offset < 0 ? '-' : '+'}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
 }
 
 export function formatDuration(length: Duration): string {

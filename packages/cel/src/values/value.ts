@@ -34,6 +34,8 @@ export class Timestamp {
   constructor(
     readonly seconds: number,
     readonly nanos: number,
+    /** The offset from UTC of the text that it was read from, in seconds. It decides nothing but how the timestamp is printed. */
+    readonly offset = 0,
   ) {}
 }
 

@@ -42,8 +42,10 @@ export const isLabel = (text: string): boolean =>
 export const isSubdomain = (text: string): boolean => text.split('.').every(isLabel);
 const isName = (text: string): boolean => /^[A-Za-z0-9_.-]+$/.test(text) && !/^[-_.]|[-_.]$/.test(text);
 
-const tooLong = (length: number): string => `must be no more than ${length} characters`;
-const checkLength = (text: string, max: number): string[] => (Buffer.byteLength(text) > max ? [tooLong(max)] : []);
+const tooLong = (length: number, unit: string): string => `must be no more than ${length} ${unit}`;
+/** Lengths are counted in bytes, whatever the message says. */
+const checkLength = (text: string, max: number, unit = 'characters'): string[] =>
+  Buffer.byteLength(text) > max ? [tooLong(max, unit)] : [];
 
 function explain(message: string, pattern: string, ...examples: string[]): string {
   return `${message} (e.g. ${examples.map((example) => `'${example}'`).join(',  or ')}, regex used for validation is '${pattern}')`;
@@ -58,8 +60,8 @@ function dnsLabel(text: string): string[] {
   return [...problems, explain(why, LABEL, 'my-name', '123-abc')];
 }
 
-function dnsSubdomain(text: string): string[] {
-  const problems = checkLength(text, 253);
+function dnsSubdomain(text: string, unit?: string): string[] {
+  const problems = checkLength(text, 253, unit);
   if (isSubdomain(text)) return problems;
   const why =
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
@@ -78,7 +80,10 @@ function dns1035Label(text: string): string[] {
 const prefix =
   (validate: Validate): Validate =>
   (text) =>
-    validate(text.length > 1 && text.endsWith('-') ? `${text.slice(0, -2)}a` : text);
+    validate(text.length > 1 && text.endsWith('-') ? `${beforeDash(text)}a` : text);
+
+/** Without the dash and the byte before it. What is left of a longer character is as invalid as the character. */
+const beforeDash = (text: string): string => text.slice(0, text.charCodeAt(text.length - 2) > 0x7f ? -1 : -2);
 
 const NAME_PART =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
@@ -93,16 +98,16 @@ function qualifiedName(text: string): string[] {
   const name = parts.at(-1) ?? '';
   if (parts.length === 2) {
     if (parts[0] === '') problems.push('prefix part must be non-empty');
-    else problems.push(...dnsSubdomain(parts[0] ?? '').map((problem) => `prefix part ${problem}`));
+    else problems.push(...dnsSubdomain(parts[0] ?? '', 'bytes').map((problem) => `prefix part ${problem}`));
   }
   if (name === '') problems.push('name part must be non-empty');
-  else if (Buffer.byteLength(name) > 63) problems.push(`name part ${tooLong(63)}`);
+  else if (Buffer.byteLength(name) > 63) problems.push(`name part ${tooLong(63, 'bytes')}`);
   if (!isName(name)) problems.push(`name part ${explain(NAME_PART, NAME, 'MyName', 'my.name', '123-abc')}`);
   return problems;
 }
 
 function labelValue(text: string): string[] {
-  const problems = checkLength(text, 63);
+  const problems = checkLength(text, 63, 'bytes');
   if (text === '' || isName(text)) return problems;
   const why =
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
@@ -123,11 +128,11 @@ const FORMATS = new Map<string, Format>(
   (
     [
       ['dns1123Label', 'DNS1123Label', dnsLabel, 30],
-      ['dns1123Subdomain', 'DNS1123Subdomain', dnsSubdomain, 60],
+      ['dns1123Subdomain', 'DNS1123Subdomain', (text) => dnsSubdomain(text), 60],
       ['dns1035Label', 'DNS1035Label', dns1035Label, 30],
       ['qualifiedName', 'QualifiedName', qualifiedName, 60],
       ['dns1123LabelPrefix', 'DNS1123LabelPrefix', prefix(dnsLabel), 30],
-      ['dns1123SubdomainPrefix', 'DNS1123SubdomainPrefix', prefix(dnsSubdomain), 60],
+      ['dns1123SubdomainPrefix', 'DNS1123SubdomainPrefix', prefix((text) => dnsSubdomain(text)), 60],
       ['dns1035LabelPrefix', 'DNS1035LabelPrefix', prefix(dns1035Label), 30],
       ['labelValue', 'LabelValue', labelValue, 40],
       ['uri', 'URI', (text) => [urlProblem(text)].filter((problem) => problem !== undefined), 1103],

@@ -1,3 +1,4 @@
+import { type Address, AddressError, parseAddress } from '../../formats/address.js';
 import { ipText } from '../../formats/ip-address.js';
 import { quoted } from '../../values/text.js';
 import { fn, type Implementation, method, overload } from '../../declarations.js';
@@ -7,101 +8,9 @@ import { CelError, NO_SUCH_OVERLOAD, Opaque, type Value } from '../../values/val
 import { onString } from '../helpers.js';
 import { typeConstant } from '../standard.js';
 
-/** An IP address without a zone. */
-interface Address {
-  /** 32 or 128. */
-  readonly bits: number;
-  readonly value: bigint;
-}
-
-/** The reason why a string is not an IP address, as Go words it. */
-class AddressError extends Error {}
-
-function failAddress(text: string, why: string, at?: string): never {
-  const where = at === undefined ? '' : ` (at ${quoted(at)})`;
-  throw new AddressError(`ParseAddr(${quoted(text)}): ${why}${where}`);
-}
-
-function parse4(text: string): bigint {
-  const fields = text.split('.');
-  let value = 0n;
-  fields.forEach((field, i) => {
-    const rest = fields.slice(i).join('.');
-    if (field === '') failAddress(text, 'IPv4 field must have at least one digit', rest === '' ? undefined : rest);
-    const odd = /[^0-9]/.exec(field);
-    if (odd !== null) failAddress(text, 'unexpected character', text.slice(text.length - rest.length + odd.index));
-    if (i === 4) failAddress(text, 'IPv4 address too long');
-    if (field.length > 1 && field.startsWith('0')) failAddress(text, 'IPv4 field has octet with leading zero');
-    if (Number(field) > 255) failAddress(text, 'IPv4 field has value >255');
-    value = (value << 8n) | BigInt(field);
-  });
-  if (fields.length < 4) failAddress(text, 'IPv4 address too short');
-  return value;
-}
-
-function groups(text: string, part: string): bigint[] {
-  if (part === '') return [];
-  const found: bigint[] = [];
-  const fields = part.split(':');
-  fields.forEach((field, i) => {
-    if (field.includes('.') && i === fields.length - 1) {
-      const value = parse4(field);
-      found.push(value >> 16n, value & 0xffffn);
-      return;
-    }
-    if (field === '')
-      failAddress(text, 'each colon-separated field must have at least one digit', fields.slice(i).join(':'));
-    if (!/^[0-9a-fA-F]+$/.test(field))
-      failAddress(
-        text,
-        'unexpected character, want colon',
-        fields
-          .slice(i)
-          .join(':')
-          .replace(/^[0-9a-fA-F]*/, ''),
-      );
-    if (field.length > 4) failAddress(text, 'each group must have 4 or less digits', fields.slice(i).join(':'));
-    found.push(BigInt(`0x${field}`));
-  });
-  return found;
-}
-
-function parse6(text: string): bigint {
-  const double = text.indexOf('::');
-  let all: bigint[];
-  if (double < 0) {
-    all = groups(text, text);
-    if (all.length < 8) failAddress(text, 'address string too short');
-  } else {
-    const head = groups(text, text.slice(0, double));
-    const rest = text.slice(double + 2);
-    if (rest.includes('::')) failAddress(text, 'multiple :: in address', `::${rest.slice(rest.indexOf('::') + 2)}`);
-    const tail = groups(text, rest);
-    if (head.length + tail.length >= 8) failAddress(text, 'the :: must expand to at least one field of zeros');
-    all = [...head, ...new Array<bigint>(8 - head.length - tail.length).fill(0n), ...tail];
-  }
-  if (all.length > 8) failAddress(text, 'trailing garbage after address');
-  return all.reduce((value, group) => (value << 16n) | group, 0n);
-}
-
 const isSame = (a: Address, b: Address): boolean => a.bits === b.bits && a.value === b.value;
 
 const isMapped = (address: Address): boolean => address.bits === 128 && address.value >> 32n === 0xffffn;
-
-/** Parses an address, or throws an AddressError. The zone is returned separately. */
-function parseAddress(text: string): Address & { readonly zone: string } {
-  for (const char of text) {
-    if (char === '.') return { bits: 32, value: parse4(text), zone: '' };
-    if (char === ':') {
-      const percent = text.indexOf('%');
-      if (percent < 0) return { bits: 128, value: parse6(text), zone: '' };
-      if (percent === text.length - 1) failAddress(text, 'zone must be a non-empty string');
-      return { bits: 128, value: parse6(text.slice(0, percent)), zone: text.slice(percent + 1) };
-    }
-    if (char === '%') failAddress(text, 'missing IPv6 address');
-  }
-  return failAddress(text, 'unable to parse IP');
-}
 
 const formatAddress = ({ value, bits }: Address): string => ipText(value, bits);
 
@@ -184,7 +93,8 @@ function parsePrefix(text: string): Value {
     const address = parseAddress(text.slice(0, slash));
     const digits = text.slice(slash + 1);
     if (address.zone !== '') return bad('IPv6 zones cannot be present in a prefix');
-    if (!/^(?:\d|[1-9]\d+)$/.test(digits)) return bad(`bad bits after slash: ${quoted(digits)}`);
+    // Go reads an int of 64 bits.
+    if (!/^(?:\d|[1-9]\d{1,17})$/.test(digits)) return bad(`bad bits after slash: ${quoted(digits)}`);
     if (Number(digits) > address.bits) return bad('prefix length out of range');
     if (isMapped(address)) return new CelError(`${PARSE_ERROR}${mapped(text).message}`);
     return new CIDRValue(address, Number(digits));

@@ -1,3 +1,4 @@
+import { type Address, AddressError, parseAddress } from '../../formats/address.js';
 import { quoted } from '../../values/text.js';
 import { fn, type Implementation, method, overload } from '../../declarations.js';
 import type { Library } from '../library.js';
@@ -24,15 +25,19 @@ interface ParsedUrl {
 }
 
 /** The reason why a string is not a URL, as Go words it. */
-class UrlError extends Error {}
+class UrlError extends Error {
+  /** The text to name, if it is not the whole one. */
+  text: string | undefined;
+}
 
-type Encoding = 'path' | 'host' | 'fragment' | 'user' | 'query';
+type Encoding = 'path' | 'host' | 'zone' | 'fragment' | 'user' | 'query';
 
 /** Reports whether a character is not escaped in that part of a URL. */
 function isPlain(char: string, encoding: Encoding): boolean {
   if (/[A-Za-z0-9\-_.~]/.test(char)) return true;
   switch (encoding) {
     case 'host':
+    case 'zone':
       return '!$&\'()*+,;=:[]<>"'.includes(char);
     case 'path':
       return '$&+,/:;=@'.includes(char);
@@ -55,12 +60,11 @@ function encode(text: string, encoding: Encoding): string {
   return result;
 }
 
+const NOT_IN_HOST = /[ #/?@\\^`{|}\x00-\x1f\x7f]/;
+
 function decode(text: string, encoding: Encoding): string {
-  if (encoding === 'host') {
-    const odd = /[ \\^`{|}\x00-\x1f\x7f]/.exec(text);
-    if (odd !== null) throw new UrlError(`invalid character ${quoted(odd[0])} in host name`);
-  }
-  if (!text.includes('%')) return encoding === 'query' ? text.replaceAll('+', ' ') : text;
+  const inHost = encoding === 'host' || encoding === 'zone';
+  if (!text.includes('%') && !inHost) return encoding === 'query' ? text.replaceAll('+', ' ') : text;
   const bytes: Buffer[] = [];
   for (let at = 0; at < text.length;) {
     if (text[at] === '%') {
@@ -69,11 +73,17 @@ function decode(text: string, encoding: Encoding): string {
       if (encoding === 'host' && Number.parseInt(code, 16) < 0x80 && code !== '25') {
         throw new UrlError(`invalid URL escape ${quoted(text.slice(at, at + 3))}`);
       }
+      const char = String.fromCharCode(Number.parseInt(code, 16));
+      // Go lets a zone escape what a host may contain anyway, spaces, and the percent sign.
+      if (encoding === 'zone' && code !== '25' && char !== ' ' && (char > '\x7f' || !isPlain(char, 'host')))
+        throw new UrlError(`invalid URL escape ${quoted(text.slice(at, at + 3))}`);
       bytes.push(Buffer.from(code, 'hex'));
       at += 3;
     } else {
       const end = text.indexOf('%', at);
       const plain = text.slice(at, end < 0 ? text.length : end);
+      const odd = inHost ? NOT_IN_HOST.exec(plain) : null;
+      if (odd !== null) throw new UrlError(`invalid character ${quoted(odd[0])} in host name`);
       bytes.push(Buffer.from(encoding === 'query' ? plain.replaceAll('+', ' ') : plain));
       at += plain.length;
     }
@@ -89,19 +99,40 @@ function splitScheme(text: string): [string, string] {
   return ['', text];
 }
 
-function parseHost(text: string): string {
-  const last = text.lastIndexOf(']');
-  if (text.startsWith('[')) {
-    if (last < 0) throw new UrlError("missing ']' in host");
-    const port = text.slice(last + 1);
-    if (!/^(?::\d*)?$/.test(port)) throw new UrlError(`invalid port ${quoted(port)} after host`);
-    return text.slice(0, last + 1).includes('%25') ? text.replace('%25', '%') : decode(text, 'host');
-  }
-  const colon = text.lastIndexOf(':');
-  if (colon >= 0 && !/^:\d*$/.test(text.slice(colon))) {
-    throw new UrlError(`invalid port ${quoted(text.slice(colon))} after host`);
-  }
+const PORT = /^(?::\d*)?$/;
+
+function parseHost(scheme: string, text: string): string {
+  const open = text.lastIndexOf('[');
+  if (open > 0) throw new UrlError('invalid IP-literal');
+  if (open === 0) return parseLiteral(text);
+  // Go takes further colons for a part of the host, but not in the schemes of the web.
+  const colon = scheme === 'http' || scheme === 'https' ? text.indexOf(':') : text.lastIndexOf(':');
+  const port = colon < 0 ? '' : text.slice(colon);
+  if (!PORT.test(port)) throw new UrlError(`invalid port ${quoted(port)} after host`);
   return decode(text, 'host');
+}
+
+/** Parses an IPv6 address in brackets, and a port. */
+function parseLiteral(text: string): string {
+  const close = text.lastIndexOf(']');
+  if (close < 0) throw new UrlError("missing ']' in host");
+  const port = text.slice(close + 1);
+  if (!PORT.test(port)) throw new UrlError(`invalid port ${quoted(port)} after host`);
+  const inside = text.slice(1, close);
+  const zone = inside.indexOf('%25');
+  const host =
+    zone < 0 ? decode(inside, 'host') : decode(inside.slice(0, zone), 'host') + decode(inside.slice(zone), 'zone');
+  if (addressOf(host).bits === 32) throw new UrlError('invalid IP-literal');
+  return `[${host}]${port}`;
+}
+
+function addressOf(host: string): Address {
+  try {
+    return parseAddress(host);
+  } catch (error) {
+    if (error instanceof AddressError) throw new UrlError(`invalid host: ${error.message}`);
+    throw error;
+  }
 }
 
 interface Authority {
@@ -109,9 +140,9 @@ interface Authority {
   host: string;
 }
 
-function parseAuthority(text: string): Authority {
+function parseAuthority(scheme: string, text: string): Authority {
   const at = text.lastIndexOf('@');
-  const host = parseHost(text.slice(at + 1));
+  const host = parseHost(scheme, text.slice(at + 1));
   if (at < 0) return { user: undefined, host };
   const info = text.slice(0, at);
   if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(info)) throw new UrlError('net/url: invalid userinfo');
@@ -124,8 +155,18 @@ function parseUrl(text: string): ParsedUrl {
   parse(text, 'request');
   const hash = text.indexOf('#');
   if (hash < 0) return parse(text, 'reference');
-  const url = parse(text.slice(0, hash), 'reference');
+  const url = withoutFragment(text.slice(0, hash));
   return { ...url, fragment: decode(text.slice(hash + 1), 'fragment') };
+}
+
+function withoutFragment(text: string): ParsedUrl {
+  try {
+    return parse(text, 'reference');
+  } catch (error) {
+    // Go then names the text that it parsed.
+    if (error instanceof UrlError) error.text = text;
+    throw error;
+  }
 }
 
 /** Parses a URL without its fragment. The target of a request must be an absolute URI or path; a reference may be relative. */
@@ -157,7 +198,7 @@ function parse(text: string, as: 'request' | 'reference'): ParsedUrl {
   let authority: Authority = { user: undefined, host: '' };
   if ((scheme !== '' || (as === 'reference' && !rest.startsWith('///'))) && rest.startsWith('//')) {
     const slash = rest.indexOf('/', 2);
-    authority = parseAuthority(slash < 0 ? rest.slice(2) : rest.slice(2, slash));
+    authority = parseAuthority(scheme, slash < 0 ? rest.slice(2) : rest.slice(2, slash));
     rest = slash < 0 ? '' : rest.slice(slash);
   }
   const path = decode(rest, 'path');
@@ -234,18 +275,18 @@ class Url extends Opaque {
   }
 }
 
-/** Returns the reason why a string is not a URL, or undefined if it is one. */
+/** Returns the reason why a string is not a request URI, or undefined if it is one. Not every request URI is a URL: `// a`. */
 export function urlProblem(text: string): string | undefined {
-  const parsed = checked(text);
+  const parsed = checked(text, (uri) => parse(uri, 'request'));
   return typeof parsed === 'string' ? parsed : undefined;
 }
 
-function checked(text: string): ParsedUrl | string {
+function checked(text: string, read = parseUrl): ParsedUrl | string {
   chargeWork(text.length * 8);
   try {
-    return parseUrl(text);
+    return read(text);
   } catch (error) {
-    if (error instanceof UrlError) return `parse ${quoted(text)}: ${error.message}`;
+    if (error instanceof UrlError) return `parse ${quoted(error.text ?? text)}: ${error.message}`;
     throw error;
   }
 }
