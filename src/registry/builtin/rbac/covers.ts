@@ -1,5 +1,6 @@
 import { quoteList } from '../../../apimachinery/meta/meta.js';
 import type { PolicyRule } from '../../../authorization/rbac/types.js';
+import { trimRight } from '../../../util/text/trim.js';
 
 const NONE: readonly string[] = [];
 
@@ -61,7 +62,7 @@ function resourceCovered(held: readonly string[], wanted: string): boolean {
 }
 
 function urlCovers(held: string, wanted: string): boolean {
-  return held === wanted || (held.endsWith('*') && wanted.startsWith(held.replace(/\*+$/, '')));
+  return held === wanted || (held.endsWith('*') && wanted.startsWith(trimRight(held, '*')));
 }
 
 /** Merges the verbs of rules for the same resource and name. All other rules stay unchanged. */

@@ -1,5 +1,6 @@
 import { type JsonObject, objectAt, objectsOf, textAt, textOf } from '../../../../../apimachinery/json/json.js';
 import { quote } from '../../../../../apimachinery/meta/meta.js';
+import { trimRight } from '../../../../../util/text/trim.js';
 
 /** A file in a volume, with its source if the volume has several. */
 interface File {
@@ -17,7 +18,7 @@ const filesOf = (holder: JsonObject | undefined, source: string): File[] =>
 function overlaps(files: readonly File[]): string[] {
   const before: File[] = [];
   return files.flatMap((given) => {
-    const file = { ...given, path: given.path.replace(/\/+$/, '') };
+    const file = { ...given, path: trimRight(given.path, '/') };
     const hits = file.path === '' ? [] : before.filter(({ path }) => path !== '' && overlap(path, file.path));
     before.push(file);
     return hits.map((hit) => `${show(file)} with ${show(hit)}`);
