@@ -15,9 +15,12 @@ const overlap = (a: string, b: string): boolean => `${a}/`.startsWith(`${b}/`) |
 const filesOf = (holder: JsonObject | undefined, source: string): File[] =>
   objectsOf(holder?.['items']).map(({ path }) => ({ path: textOf(path), source }));
 
+/** Each file is compared with those before it, up to this number: responses have room for some twenty warnings. */
+const MAX_FILES = 256;
+
 function overlaps(files: readonly File[]): string[] {
   const before: File[] = [];
-  return files.flatMap((given) => {
+  return files.slice(0, MAX_FILES).flatMap((given) => {
     const file = { ...given, path: trimRight(given.path, '/') };
     const hits = file.path === '' ? [] : before.filter(({ path }) => path !== '' && overlap(path, file.path));
     before.push(file);
