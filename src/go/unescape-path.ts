@@ -12,14 +12,18 @@ export function unescapePath(text: string): string | undefined {
 }
 
 function decodeBytes(text: string): string {
-  const source = Buffer.from(text);
-  const bytes: number[] = [];
-  for (let i = 0; i < source.length; i++) {
-    const byte = source[i] ?? 0;
+  const bytes = Buffer.from(text);
+  let length = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    let byte = bytes[i] as number;
     if (byte === 0x25) {
-      bytes.push(Number.parseInt(source.toString('latin1', i + 1, i + 3), 16));
+      byte = hexDigit(bytes[i + 1] as number) * 16 + hexDigit(bytes[i + 2] as number);
       i += 2;
-    } else bytes.push(byte);
+    }
+    bytes[length++] = byte;
   }
-  return textOfBytes(Buffer.from(bytes));
+  return textOfBytes(bytes.subarray(0, length));
 }
+
+/** The value of a digit: those above 9 are letters, whose low bits count from 1. */
+const hexDigit = (code: number): number => (code & 0xf) + (code > 0x39 ? 9 : 0);

@@ -12,25 +12,36 @@ const END = '-----END ';
 const DASHES = '-----';
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/** Returns the first PEM block at or after a position, with any label; undefined if there is none. Takes time linear in the text. */
+/**
+ * Returns the first PEM block at or after a position, with any label; undefined if there is none. As in Go, a block begins at the last
+ * BEGIN before an END, and an END that closes no block is skipped: so each part of the text is read once.
+ */
 export function nextPemBlock(text: string, from = 0): PemBlock | undefined {
-  let ending = -1;
-  for (let at = lineStart(text, BEGIN, from); at >= 0; at = lineStart(text, BEGIN, at + 1)) {
-    const eol = lineEnd(text, at);
-    const head = text.slice(at, eol).trimEnd();
-    if (!head.endsWith(DASHES)) continue;
-    const label = head.slice(BEGIN.length, -DASHES.length);
-    if (ending < eol) ending = lineStart(text, END, eol);
-    if (ending < 0) return undefined;
+  let after = from;
+  for (let ending = lineStart(text, END, from); ending >= 0; ending = lineStart(text, END, after)) {
     const stop = lineEnd(text, ending);
-    if (text.slice(ending, stop).trimEnd() !== `${END}${label}${DASHES}`) continue;
-    const body = text.slice(eol, ending);
-    const headers = body.includes(':');
-    const data = (headers ? body.slice(afterHeaders(body)) : body).replace(/\s+/g, '');
-    if (data.length % 4 !== 0 || !BASE64.test(data)) continue;
-    return { label, headers, content: Buffer.from(data, 'base64'), end: Math.min(stop + 1, text.length) };
+    const block = blockBefore(text, after, ending, stop);
+    if (block !== undefined) return block;
+    after = stop;
   }
   return undefined;
+}
+
+function blockBefore(text: string, from: number, ending: number, stop: number): PemBlock | undefined {
+  const part = text.slice(from, ending);
+  const at = part.lastIndexOf(BEGIN);
+  // A block starts a line.
+  if (at < 0 || (at > 0 ? part.charCodeAt(at - 1) !== 10 : from > 0 && text.charCodeAt(from - 1) !== 10)) return undefined;
+  const eol = lineEnd(part, at);
+  const head = part.slice(at, eol).trimEnd();
+  if (!head.endsWith(DASHES)) return undefined;
+  const label = head.slice(BEGIN.length, -DASHES.length);
+  if (text.slice(ending, stop).trimEnd() !== `${END}${label}${DASHES}`) return undefined;
+  const body = part.slice(eol);
+  const headers = body.includes(':');
+  const data = (headers ? body.slice(afterHeaders(body)) : body).replace(/\s+/g, '');
+  if (data.length % 4 !== 0 || !BASE64.test(data)) return undefined;
+  return { label, headers, content: Buffer.from(data, 'base64'), end: Math.min(stop + 1, text.length) };
 }
 
 function lineStart(text: string, mark: string, from: number): number {

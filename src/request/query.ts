@@ -7,6 +7,17 @@ export type Query = ReadonlyMap<string, readonly string[]>;
 
 const EMPTY: Query = new Map();
 
+/** The limit of Go's URL parser. It drops all parameters beyond it; the listener refuses such a request (tooManyParameters). */
+const MAX_PARAMETERS = 10_000;
+
+/** Reports whether a query has more parameters than are read. */
+export function tooManyParameters(raw: string): boolean {
+  if (raw.length <= MAX_PARAMETERS) return false;
+  let count = 1;
+  for (let at = raw.indexOf('&'); at >= 0; at = raw.indexOf('&', at + 1)) if (++count > MAX_PARAMETERS) return true;
+  return false;
+}
+
 /** Parses the text after `?` like Go's URL.Query: pairs that are badly escaped or contain a semicolon are skipped, `+` is a space. */
 export function parseQuery(raw: string): Query {
   if (raw === '') return EMPTY;

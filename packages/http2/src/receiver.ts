@@ -108,7 +108,8 @@ export class Receiver {
 
   private onHead(block: HeadBlock | undefined): void {
     if (block === undefined) return;
-    const fields = this.decoder.decode(block.bytes, this.limits.maxHeaderListBytes);
+    const { maxHeaderListBytes, maxHeaderFields } = this.limits;
+    const fields = this.decoder.decode(block.bytes, maxHeaderListBytes, maxHeaderFields);
     this.handler.onHeaders(block.stream, fields, block.endStream);
   }
 

@@ -31,6 +31,8 @@ export interface Limits {
   readonly maxConcurrentStreams: number;
   /** The maximum size of a request's header list, in bytes. Every field counts its text plus 32 bytes. */
   readonly maxHeaderListBytes: number;
+  /** The maximum number of fields in a request's header list. */
+  readonly maxHeaderFields: number;
   readonly maxFrameBytes: number;
   /** The initial receive windows: the bytes that a client may send of one request body, and of all, before they are read. */
   readonly streamWindow: number;

@@ -35,6 +35,7 @@ export class SessionServer {
           clock: this.clock,
           maxConcurrentStreams: 10,
           maxHeaderListBytes: 20_000,
+          maxHeaderFields: 500,
           maxFrameBytes: 16_384,
           streamWindow: DEFAULT_WINDOW,
           connectionWindow: 4 * DEFAULT_WINDOW,

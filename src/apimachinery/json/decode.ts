@@ -110,7 +110,22 @@ export function parseJson(input: Uint8Array | string): JsonValue {
 }
 
 /** Characters and notations that YAML reads differently from JSON, or not at all. */
-const NOT_PLAIN = /[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff]|\\[u/]|\n\s*:/;
+const NOT_PLAIN = /[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff]|\\[u/]/;
+const NEWLINE = 0x0a;
+const SPACE = 0x20;
+
+/** Reports whether a colon is separated from its key by a line break, which YAML does not allow. One pass: clients choose the text. */
+function hasColonOnNextLine(text: string): boolean {
+  for (let colon = text.indexOf(':'); colon >= 0; colon = text.indexOf(':', colon + 1)) {
+    // Only JSON's spaces occur outside strings, and in a string of a well-formed text there is no line break.
+    for (let at = colon - 1; at >= 0; at--) {
+      const code = text.charCodeAt(at);
+      if (code === NEWLINE) return true;
+      if (code !== SPACE) break;
+    }
+  }
+  return false;
+}
 /** A safe limit: YAML allows keys of at most 1024 characters in the text. */
 const PLAIN_KEY = 128;
 const PLAIN_DEPTH = 100;
@@ -125,7 +140,7 @@ export function parsePlainJson(input: Uint8Array | string): JsonValue | undefine
   const scanned = scan(bytes);
   if (scanned.inexact || scanned.floats || scanned.depth > PLAIN_DEPTH) return undefined;
   const text = typeof input === 'string' ? input : asText(bytes);
-  if (NOT_PLAIN.test(text)) return undefined;
+  if (NOT_PLAIN.test(text) || hasColonOnNextLine(text)) return undefined;
   try {
     const value = JSON.parse(text) as JsonValue;
     return isPlain(value) && countKeys(value) === scanned.keys ? value : undefined;

@@ -108,6 +108,19 @@ function copyValue(value: JsonValue | undefined): JsonValue | undefined {
 
 type Bigints = 'exact' | 'as floats';
 
+/** Returns a text that is equal for equal values, whatever the order of their keys: to find equal ones among many. */
+export function canonicalJson(value: JsonValue): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (value instanceof Float) return String(Number(value));
+  if (!isObject(value)) return typeof value === 'bigint' ? String(value) : JSON.stringify(value);
+  const members: string[] = [];
+  for (const key of Object.keys(value).sort()) {
+    const member = value[key];
+    if (member !== undefined) members.push(`${JSON.stringify(key)}:${canonicalJson(member)}`);
+  }
+  return `{${members.join(',')}}`;
+}
+
 /**
  * Reports whether two JSON values are deeply equal. The order of keys does not matter, and 1 equals 1n. An integer beyond 2^53
  * equals no float, even of the same value, unless it is compared as a float.

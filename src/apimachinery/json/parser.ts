@@ -186,7 +186,7 @@ export class ExactParser {
 
   private number(): JsonValue {
     const start = this.at;
-    while (/[-+.eE0-9]/.test(this.text.charAt(this.at))) this.at++;
+    while (isNumeric(this.text.charCodeAt(this.at))) this.at++;
     const literal = this.text.slice(start, this.at);
     const value = convertNumber(literal);
     const rounded = typeof value === 'number' && !Number.isSafeInteger(value);
@@ -207,6 +207,10 @@ export class ExactParser {
     this.literal = undefined;
   }
 }
+
+/** Reports whether a character can be part of a number: a digit, a sign, a point or an exponent's letter. */
+const isNumeric = (code: number): boolean =>
+  (code >= 0x30 && code <= 0x39) || code === 0x2d || code === 0x2b || code === 0x2e || (code | 0x20) === 0x65;
 
 function merged(before: JsonValue | undefined, value: JsonValue): JsonValue {
   // Go decodes the elements of the second list into those of the first.

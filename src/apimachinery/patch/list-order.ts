@@ -42,22 +42,21 @@ export function keyValue(item: JsonValue | undefined, mergeKey: string): JsonVal
 }
 
 /**
- * Sorts elements by place. This is an insertion sort, because an element without a place counts as smaller than everything before
- * it: the result then depends on the algorithm, and clients see it.
+ * Sorts elements by place as an insertion sort does in which an element without a place counts as smaller than everything before it,
+ * and everything else as smaller than it: clients see that result. So an element without a place comes right before the smallest place
+ * that precedes it in the list, later ones first.
  */
 function sortByPlace(list: JsonValue[], place: (item: JsonValue) => number): JsonValue[] {
-  const entries = list.map((item) => ({ item, at: place(item) }));
-  if (entries.every((entry) => entry.at >= 0)) return entries.sort((a, b) => a.at - b.at).map((entry) => entry.item);
-  const out: { item: JsonValue; at: number }[] = [];
-  for (const entry of entries) {
-    let to = out.length;
-    while (to > 0 && goesBefore(entry.at, out[to - 1]?.at ?? -1)) to--;
-    out.splice(to, 0, entry);
-  }
-  return out.map((entry) => entry.item);
+  let least = Infinity;
+  const entries = list.map((item, i) => {
+    const at = place(item);
+    if (at < 0) return { item, at: least, order: -1 - i };
+    least = Math.min(least, at);
+    return { item, at, order: i };
+  });
+  // Two elements that follow all places would differ by NaN.
+  return entries.sort((a, b) => (a.at === b.at ? a.order - b.order : a.at - b.at)).map(({ item }) => item);
 }
-
-const goesBefore = (a: number, b: number): boolean => a < 0 || b < 0 || a < b;
 
 /**
  * Returns a function that reports whether an order has an element. It reads the order from the start up to a match; everything it

@@ -1,4 +1,4 @@
-import { type LabelSelector, SelectorError } from './labels.js';
+import { checkSelectorLength, type LabelSelector, SelectorError } from './labels.js';
 import { compareUtf8, quote } from '../meta/meta.js';
 import { EVERYTHING, type SelectionPredicate } from './selection-predicate.js';
 
@@ -96,6 +96,7 @@ export function supportedFieldNames(fields: readonly string[]): FieldNames {
 /** Parses a `fieldSelector` parameter. Throws SelectorError. */
 export function parseFieldSelector(text: string, names: FieldNames = (field) => field): FieldSelector {
   if (text === '') return FieldSelector.everything;
+  checkSelectorLength(text);
   const parsed: FieldRequirement[] = [];
   for (const term of splitTerms(text).sort(compareUtf8)) {
     if (term === '') continue;

@@ -1,5 +1,5 @@
 import { FieldPath, invalid } from '../meta/field-error.js';
-import { type LabelOperator, type LabelRequirement, LabelSelector, makeRequirement, SelectorError } from './labels.js';
+import { checkSelectorLength, type LabelOperator, type LabelRequirement, LabelSelector, makeRequirement, SelectorError } from './labels.js';
 import { isQualifiedName } from '../validation/names.js';
 
 /** The kind of a token. `end` follows the last token. */
@@ -185,5 +185,7 @@ class SelectorParser {
 
 /** Parses a `labelSelector` parameter. Throws SelectorError. */
 export function parseLabelSelector(text: string): LabelSelector {
-  return text === '' ? LabelSelector.everything : LabelSelector.of(new SelectorParser(text).parse());
+  if (text === '') return LabelSelector.everything;
+  checkSelectorLength(text);
+  return LabelSelector.of(new SelectorParser(text).parse());
 }

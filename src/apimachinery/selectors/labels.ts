@@ -11,6 +11,15 @@ export class SelectorError extends Error {
   override readonly name = 'SelectorError';
 }
 
+/** The maximum length of the text of a selector, in characters. kube-apiserver has no limit but that of a request's head. */
+const MAX_SELECTOR = 128 * 1024;
+
+/** Throws SelectorError for a text that is too long to be parsed. */
+export function checkSelectorLength(text: string): void {
+  if (text.length > MAX_SELECTOR)
+    throw new SelectorError(`the selector is too long: it may have at most ${MAX_SELECTOR} characters`);
+}
+
 export interface LabelRequirement {
   readonly key: string;
   readonly operator: LabelOperator;
@@ -66,6 +75,11 @@ function formatRequirement({ key, operator, values }: LabelRequirement): string 
   }
 }
 
+function exactValue({ operator, values }: LabelRequirement): string | undefined {
+  const exact = (operator === '=' || operator === '==' || operator === 'in') && values.length === 1;
+  return exact ? values[0] : undefined;
+}
+
 const NO_LABELS: LabelSet = {};
 
 /** A parsed label selector. Immutable. */
@@ -102,15 +116,17 @@ export class LabelSelector {
   /** Returns the value that the selector requires for the key, if it is exactly one. */
   requiresExactMatch(key: string): string | undefined {
     const first = this.requirements.find((r) => r.key === key);
-    const exact = first !== undefined && ['=', '==', 'in'].includes(first.operator) && first.values.length === 1;
-    return exact ? first.values[0] : undefined;
+    return first === undefined ? undefined : exactValue(first);
   }
 
   /** Returns the first label for which the selector requires exactly one value. */
   exactMatch(): { readonly key: string; readonly value: string } | undefined {
-    for (const { key } of this.requirements) {
-      const value = this.requiresExactMatch(key);
-      if (value !== undefined) return { key, value };
+    // Requirements are sorted by key, and of several for one key the first counts.
+    let previous: string | undefined;
+    for (const requirement of this.requirements) {
+      const value = requirement.key === previous ? undefined : exactValue(requirement);
+      if (value !== undefined) return { key: requirement.key, value };
+      previous = requirement.key;
     }
     return undefined;
   }

@@ -80,20 +80,27 @@ function validateOwnerReference(ref: OwnerReference, path: FieldPath): FieldErro
   return errors;
 }
 
+/** The errors about several controllers list all references, each of them: they end when they have this many characters in all. */
+const MAX_LISTED = 256 * 1024;
+
 function validateOwnerReferences(refs: readonly OwnerReference[] | undefined, path: FieldPath): FieldError[] {
   if (refs === undefined) return [];
   const errors: FieldError[] = [];
   let first = '';
+  let listed: string | undefined;
+  let listedLength = 0;
   for (const ref of refs) {
     errors.push(...validateOwnerReference(ref, path));
-    if (ref.controller !== true) continue;
+    if (ref.controller !== true || listedLength > MAX_LISTED) continue;
     const current = `${ref.kind ?? ''}/${ref.name ?? ''}`;
     if (first === '') {
       first = current;
       continue;
     }
     const text = `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${current}`;
-    errors.push(invalid(path, new Printed(`[${refs.map(printOwnerReference).join(',')}]`), text));
+    listed ??= `[${refs.map(printOwnerReference).join(',')}]`;
+    listedLength += listed.length;
+    errors.push(invalid(path, new Printed(listed), text));
   }
   return errors;
 }
@@ -109,7 +116,8 @@ function validateFinalizers(finalizers: readonly string[] | undefined, path: Fie
 }
 
 function validateNoNewFinalizers(now: readonly string[], before: readonly string[], path: FieldPath): FieldError[] {
-  const extra = [...new Set(now)].filter((name) => !before.includes(name)).sort(compareUtf8);
+  const known = new Set(before);
+  const extra = [...new Set(now)].filter((name) => !known.has(name)).sort(compareUtf8);
   if (extra.length === 0) return [];
   const list = `[]string{${extra.map(quote).join(', ')}}`;
   return [
@@ -264,7 +272,8 @@ export function finalizerWarnings(
   old: readonly string[] | undefined,
 ): string[] {
   const warnings: string[] = [];
-  const added = [...new Set(finalizers ?? [])].filter((name) => !(old ?? []).includes(name)).sort(compareUtf8);
+  const known = new Set(old);
+  const added = [...new Set(finalizers)].filter((name) => !known.has(name)).sort(compareUtf8);
   for (const name of added) {
     const subject = `metadata.finalizers: ${quote(name)}: `;
     warnings.push(...isQualifiedName(name).map((text) => subject + text));

@@ -7,6 +7,7 @@ import {
   type TokenAuthenticator,
 } from '../authenticator/interfaces.js';
 import { known } from './bearer-token.js';
+import { hasListItem, listItems } from '../../util/text/header-list.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const PREFIX = 'base64url.bearer.authorization.k8s.io.';
@@ -15,7 +16,7 @@ const PREFIX = 'base64url.bearer.authorization.k8s.io.';
 export const bearerProtocol = (protocol: string): boolean => protocol.startsWith(PREFIX);
 
 export function isWebSocketRequest({ headers }: Pick<AuthenticationRequest, 'headers'>): boolean {
-  return headers.upgrade?.toLowerCase() === 'websocket' && /(^|.*,\s*)upgrade($|\s*,)/i.test(headers.connection ?? '');
+  return headers.upgrade?.toLowerCase() === 'websocket' && hasListItem(headers.connection ?? '', 'upgrade');
 }
 
 /** Authenticates a token among the subprotocols of a WebSocket request: browsers cannot send any other header. */
@@ -26,8 +27,7 @@ export class WebSocketProtocolAuthenticator implements RequestAuthenticator {
     if (request.headers.upgrade === undefined || !isWebSocketRequest(request)) return undefined;
     let token: string | undefined;
     let others = 0;
-    for (const item of (request.headers['sec-websocket-protocol'] ?? '').split(',')) {
-      const protocol = item.trim();
+    for (const protocol of listItems(request.headers['sec-websocket-protocol'] ?? '')) {
       if (!bearerProtocol(protocol)) {
         if (protocol !== '') others++;
         continue;

@@ -10,6 +10,7 @@ import type {
 } from '../authorizer/interfaces.js';
 import type { AbacPolicy } from './policy.js';
 import { ALLOW } from '../authorizer/results.js';
+import { trimRight } from '../../util/text/trim.js';
 
 const NO_MATCH: AuthorizationResult = { decision: 'no-opinion', reason: 'No policy matched.' };
 const READ_VERBS: readonly string[] = ['get', 'list', 'watch'];
@@ -59,5 +60,5 @@ function subjectMatches(policy: AbacPolicy, user: UserInfo): boolean {
 
 function pathMatches(pattern: string, path: string): boolean {
   if (pattern === path) return true;
-  return pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, ''));
+  return pattern.endsWith('*') && path.startsWith(trimRight(pattern, '*'));
 }

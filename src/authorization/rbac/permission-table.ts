@@ -1,6 +1,7 @@
 import { addTo, removeFrom } from '../../util/append.js';
 import type { AuthorizerAttributes } from '../authorizer/interfaces.js';
 import type { PolicyRule } from './types.js';
+import { trimRight } from '../../util/text/trim.js';
 
 /** The owners of a permission, by verb. */
 type Verbs<T> = Map<string, Set<T>>;
@@ -31,7 +32,7 @@ export class PermissionTable<T> {
         }
       }
       for (const url of rule.nonResourceURLs) {
-        if (url.endsWith('*')) grant(at(this.pathPrefixes, url.replace(/\*+$/, '')), rule.verbs, owner);
+        if (url.endsWith('*')) grant(at(this.pathPrefixes, trimRight(url, '*')), rule.verbs, owner);
         else grant(at(this.paths, url), rule.verbs, owner);
       }
     }
@@ -43,7 +44,7 @@ export class PermissionTable<T> {
         for (const resource of rule.resources) this.revoke(apiGroup, resource, rule, owner);
       }
       for (const url of rule.nonResourceURLs) {
-        if (url.endsWith('*')) revokeAt(this.pathPrefixes, url.replace(/\*+$/, ''), rule.verbs, owner);
+        if (url.endsWith('*')) revokeAt(this.pathPrefixes, trimRight(url, '*'), rule.verbs, owner);
         else revokeAt(this.paths, url, rule.verbs, owner);
       }
     }

@@ -1,5 +1,6 @@
 import type { AuthorizerAttributes } from '../authorizer/interfaces.js';
 import type { PolicyRule } from './types.js';
+import { trimRight } from '../../util/text/trim.js';
 
 /** Reports whether the rule by itself allows the request. */
 export function ruleAllows(rule: PolicyRule, attributes: AuthorizerAttributes): boolean {
@@ -30,7 +31,7 @@ function resourceMatches(list: readonly string[], resource: string, subresource:
 function pathMatches(urls: readonly string[], path: string): boolean {
   for (const url of urls) {
     if (url === path) return true;
-    if (url.endsWith('*') && path.startsWith(url.replace(/\*+$/, ''))) return true;
+    if (url.endsWith('*') && path.startsWith(trimRight(url, '*'))) return true;
   }
   return false;
 }

@@ -9,6 +9,7 @@ import {
 import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import { AuditPolicyError, readPolicyFile, type WrittenRule } from './policy-file.js';
+import { trimRight } from '../../util/text/trim.js';
 
 export const LEVELS = ['None', 'Metadata', 'Request', 'RequestResponse'] as const;
 export type Level = (typeof LEVELS)[number];
@@ -118,7 +119,7 @@ function matches(rule: Rule, attributes: AuthorizerAttributes): boolean {
 }
 
 function matchesPath(spec: string, path: string): boolean {
-  return spec === '*' || spec === path || (spec.endsWith('*') && path.startsWith(spec.replace(/\*+$/, '')));
+  return spec === '*' || spec === path || (spec.endsWith('*') && path.startsWith(trimRight(spec, '*')));
 }
 
 function matchesResource(rule: Rule, attributes: AuthorizerAttributes): boolean {

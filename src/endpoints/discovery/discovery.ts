@@ -24,6 +24,7 @@ import {
   apiVersions,
   groupDiscoveryList,
 } from './documents.js';
+import { trimRight } from '../../util/text/trim.js';
 
 /** The source of the groups that discovery lists. */
 export interface DiscoverySource {
@@ -82,7 +83,7 @@ export class Discovery {
   /** A Handler for `/api`, `/api/<version>`, `/apis`, `/apis/<group>` and `/apis/<group>/<version>`. */
   readonly handle = async (context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<void> => {
     const call = { context, request, response };
-    const [root = '', ...rest] = context.info.path.replace(/^\/|\/+$/g, '').split('/');
+    const [root = '', ...rest] = trimRight(context.info.path.replace(/^\//, ''), '/').split('/', 4);
     if (root === 'apis' && !this.source.isComplete() && !this.isBuiltIn(rest[0], rest[1])) throw newPathsNotInstalled();
     if (root === 'api') await this.core(rest[0], call);
     else if (rest[0] === undefined && context.info.path.endsWith('//')) respondNotFoundText(response);

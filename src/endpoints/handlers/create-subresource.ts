@@ -3,6 +3,7 @@ import { dedupOwnerReferences, ensureNamespace } from '../../registry/generic/sy
 import type { ServedCreateOnlySubresource } from '../../registry/rest/served.js';
 import { writeCreated } from '../responsewriters/object.js';
 import { readBody } from './request/body.js';
+import { mainThreadLimit } from './request/weight.js';
 import { decodeBody } from './codec/decode-body.js';
 import { Query } from './request/query.js';
 import { negotiateCreated } from './respond.js';
@@ -20,7 +21,8 @@ export async function createSubresourceHandler(
   const { namespace, name } = context.info;
   const query = new Query(request.url ?? '');
   const sink = negotiateCreated(scope, query);
-  const body = await readBody(request, environment.maxRequestBodyBytes, context);
+  const limit = mainThreadLimit(request.headers['content-type'], environment.maxRequestBodyBytes);
+  const body = await readBody(request, limit, context);
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'create', body.length);
   const options = createOrUpdateOptions(query, 'CreateOptions');
   context.dryRun = options.dryRun;

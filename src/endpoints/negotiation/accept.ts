@@ -8,8 +8,8 @@ export interface AcceptClause {
 
 const noParams: ReadonlyMap<string, string> = new Map();
 
-/** The maximum number of alternatives that are parsed, more than any client sends. The rest is ignored, so a long header costs no sorting. */
-const maxClauses = 64;
+/** The maximum number of alternatives, and of parameters of one, that are read: more than any client sends. The rest is ignored, so a long header costs nothing. */
+export const maxClauses = 64;
 
 /**
  * Parses the alternatives of an Accept header, the preferred ones first. Malformed ones are skipped. Equal ones are in the order
@@ -36,8 +36,8 @@ function precedes(a: AcceptClause, b: AcceptClause): boolean {
 }
 
 function parseClause(part: string): AcceptClause | undefined {
-  const [range = '', ...rest] = trimSpaces(part).split(';');
-  const slash = range.split('/');
+  const [range = '', ...rest] = trimSpaces(part).split(';', maxClauses);
+  const slash = range.split('/', 4);
   const type = trimSpaces(slash[0] ?? '');
   let subtype: string;
   if (slash.length === 1 || slash[1] === '') {
@@ -56,7 +56,7 @@ function parseParams(texts: readonly string[]): { quality: number; params: Map<s
   const params = new Map<string, string>();
   let quality = 1;
   for (const text of texts) {
-    const parts = text.split('=');
+    const parts = text.split('=', 4);
     const value = parts[1] ?? '';
     if (value === '' || (parts.length > 2 && parts.slice(2).join('=') !== '')) continue;
     const name = trimSpaces(parts[0] ?? '');
@@ -81,7 +81,7 @@ function trimSpaces(text: string): string {
 
 /** Reports whether one of the media ranges, without parameters, is `*` over `*` or a listed type: the router's check, before the handlers'. */
 export function acceptsOneOf(header: string, types: readonly string[]): boolean {
-  for (const part of header.split(',')) {
+  for (const part of header.split(',', maxClauses)) {
     const semicolon = part.indexOf(';');
     const range = trimSpaces(semicolon === -1 ? part : part.slice(0, semicolon));
     if (range === '*/*' || types.includes(range)) return true;

@@ -1,5 +1,6 @@
 import { ApiError, newNotAcceptable, newUnsupportedMediaType } from '../../apimachinery/meta/errors.js';
-import { type AcceptClause, acceptsOneOf, parseAccept } from './accept.js';
+import { type AcceptClause, acceptsOneOf, maxClauses, parseAccept } from './accept.js';
+import { trimBoth } from '../../util/text/trim.js';
 
 export type Encoding = 'json' | 'yaml' | 'protobuf' | 'cbor';
 
@@ -258,30 +259,30 @@ export function negotiatePatch(contentType: string | undefined, accepted: readon
 }
 
 function namesOneConsumed(header: string, accepted: readonly string[]): boolean {
-  return header.split(',').some((part) => accepted.includes((part.split(';', 1)[0] ?? '').replace(/^ +| +$/g, '')));
+  return header.split(',', maxClauses).some((part) => accepted.includes(trimBoth(part.split(';', 1)[0] ?? '', ' ')));
 }
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-const parameter = /^\s*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)\s*=\s*([!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[^"\\]|\\.)*")\s*(?:;|$)/;
+const parameter = /\s*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)\s*=\s*([!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[^"\\]|\\.)*")\s*(?:;|$)/y;
 
 /**
  * Returns the type in lower case without its parameters; undefined if the header is malformed, or gives a parameter two values.
  * One trailing semicolon is accepted.
  */
 function parseMediaType(header: string): string | undefined {
-  const semicolon = header.indexOf(';');
-  const base = (semicolon === -1 ? header : header.slice(0, semicolon)).trim().toLowerCase();
-  const parts = base.split('/');
+  const text = header.trimEnd();
+  const semicolon = text.indexOf(';');
+  const base = (semicolon === -1 ? text : text.slice(0, semicolon)).trim().toLowerCase();
+  const parts = base.split('/', 3);
   if (parts.length > 2 || !parts.every((part) => token.test(part))) return undefined;
-  let rest = semicolon === -1 ? '' : header.slice(semicolon + 1);
   const given = new Map<string, string>();
-  while (rest.trim() !== '') {
-    const match = parameter.exec(rest);
+  parameter.lastIndex = semicolon === -1 ? text.length : semicolon + 1;
+  while (parameter.lastIndex < text.length) {
+    const match = parameter.exec(text);
     if (match === null) return undefined;
     const [, name = '', value = ''] = match;
     if ((given.get(name.toLowerCase()) ?? value) !== value) return undefined;
     given.set(name.toLowerCase(), value);
-    rest = rest.slice(match[0].length);
   }
   return base;
 }

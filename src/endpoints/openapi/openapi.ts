@@ -19,6 +19,7 @@ import {
   readParts,
 } from './parts.js';
 import type { RootDocument } from './root-documents.js';
+import { maxClauses } from '../negotiation/accept.js';
 import { builtInInfo } from './spec-v3.js';
 import { type OpenApiGroupVersion, type OpenApiSource, pathOf, type PublishedComponents } from './source.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
@@ -281,7 +282,7 @@ function chosen(version: Version, request: HttpRequest): Format | undefined {
 function acceptsEncoding(request: HttpRequest): boolean {
   const header = request.headers['accept-encoding'];
   const text = Array.isArray(header) ? header.join(',') : (header ?? '');
-  return text.split(',').some((token) => /^\s*gzip\s*(;|$)/i.test(token) && !/;\s*q=0(\.0*)?\s*$/.test(token));
+  return text.split(',', maxClauses).some((token) => /^\s*gzip\s*(;|$)/i.test(token) && !/;\s*q=0(\.0*)?\s*$/.test(token));
 }
 
 function empty(response: HttpResponse, status: number): void {

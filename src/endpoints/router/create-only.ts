@@ -6,6 +6,7 @@ import { ensureNamespace, wipeSystemFields } from '../../registry/generic/system
 import { checkRoute } from '../negotiation/media.js';
 import { writeCreated } from '../responsewriters/object.js';
 import { readBody } from '../handlers/request/body.js';
+import { mainThreadLimit } from '../handlers/request/weight.js';
 import { decodeBody } from '../handlers/codec/decode-body.js';
 import { builtinDecoder } from '../../registry/generic/store/builtin-served.js';
 import { soleVersion } from '../../registry/generic/admission-versions.js';
@@ -33,7 +34,8 @@ export async function createOnlyHandler(
   const query = new Query(request.url ?? '');
   checkRoute(request.headers.accept, 'object', environment.features.enabled('CBORServingAndStorage'));
   const sink = negotiateCreated(exchanged, query);
-  const body = await readBody(request, environment.maxRequestBodyBytes, context);
+  const limit = mainThreadLimit(request.headers['content-type'], environment.maxRequestBodyBytes);
+  const body = await readBody(request, limit, context);
   const options = createOrUpdateOptions(query, 'CreateOptions');
   context.dryRun = options.dryRun;
   const target = {

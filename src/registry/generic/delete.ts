@@ -242,7 +242,8 @@ function setGarbageCollectionFinalizers(request: DeleteRequest, object: KubeObje
   );
   if (policy === 'Orphan') wanted.push(FINALIZER_ORPHAN_DEPENDENTS);
   if (policy === 'Foreground') wanted.push(FINALIZER_DELETE_DEPENDENTS);
-  const same = wanted.length === existing.length && wanted.every((name) => existing.includes(name));
+  const known = new Set(existing);
+  const same = wanted.length === existing.length && wanted.every((name) => known.has(name));
   if (same) return;
   if (wanted.length === 0) delete object.metadata.finalizers;
   else object.metadata.finalizers = wanted;

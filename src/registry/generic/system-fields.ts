@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { newBadRequest } from '../../apimachinery/meta/errors.js';
 import { formatTime, type KubeObject, type ObjectMeta, type OwnerReference } from '../../apimachinery/meta/meta.js';
-import { deepEqual } from '../../apimachinery/json/json.js';
+import { canonicalJson } from '../../apimachinery/json/json.js';
 
 /** Letters and digits that form no words (apiserver, storage/names). */
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
@@ -56,11 +56,14 @@ export function dedupOwnerReferences(
 ): void {
   const references = object.metadata.ownerReferences;
   if (!Array.isArray(references) || references.length < 2) return;
+  const seen = new Set<string>();
   const kept: OwnerReference[] = [];
   const duplicates: string[] = [];
   for (const reference of references) {
-    if (kept.some((other) => deepEqual(other, reference))) duplicates.push(reference.uid ?? '');
+    const text = canonicalJson(reference);
+    if (seen.has(text)) duplicates.push(reference.uid ?? '');
     else kept.push(reference);
+    seen.add(text);
   }
   if (duplicates.length === 0) return;
   warn(DUPLICATE_OWNERS(afterAdmission ? ' after mutating admission happens' : '', duplicates));

@@ -1,3 +1,4 @@
+import { trimBoth } from '../../util/text/trim.js';
 /** Thrown for a path that is malformed, or does not fit the value. */
 export class JsonPathError extends Error {}
 
@@ -160,7 +161,7 @@ class Parser {
     const parts = text.split(',');
     const key = /^'([^']*)'$/.exec(text)?.[1];
     if (parts.length > 1) {
-      const alternatives = parts.map((part) => this.inner(`[${part.replace(/^ +| +$/g, '')}]`));
+      const alternatives = parts.map((part) => this.inner(`[${trimBoth(part, ' ')}]`));
       this.nodes.push({ kind: 'union', alternatives });
     } else if (key !== undefined) this.nodes.push(...this.inner(`.${key}`));
     else this.nodes.push(sliceOf(text === '*' ? ':' : text));

@@ -13,9 +13,9 @@ import type { Handler, HttpRequest, HttpResponse } from '../../endpoints/http.js
 import { errorName, Session, type SessionConfig } from '@annex/http2';
 import { type Clock, sleep } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
-import { unescapePath } from '../../request/query.js';
+import { tooManyParameters, unescapePath } from '../../request/query.js';
 import { NonResourceRoutes } from './non-resource-routes.js';
-import { isPlainRequest, refuse, refuseUnreadable, urlOf } from './plain-requests.js';
+import { HEADER_FIELDS, isPlainRequest, refuse, refuseUnreadable, urlOf } from './plain-requests.js';
 import { RequestLog } from './request-log.js';
 import { keepFirstHeaders } from './repeated-headers.js';
 import { packetOf, reparseRequest, type ReparsedRequest, withoutUpgrade } from './reparse.js';
@@ -149,8 +149,8 @@ export class ApiServer {
       requireHostHeader: false,
     };
     const server = createHttpsServer(options);
-    // Headers are limited by their bytes. With a maximum count, Node would ignore the headers beyond it.
-    server.maxHeadersCount = 0;
+    // Node ignores the headers beyond this count. One more than allowed shows that there were too many (isPlainRequest).
+    server.maxHeadersCount = HEADER_FIELDS + 1;
     server.on('connection', (socket: Socket) => {
       this.sockets.add(socket);
       socket.on('close', () => this.sockets.delete(socket));
@@ -216,6 +216,7 @@ export class ApiServer {
       clock,
       maxConcurrentStreams: http2MaxStreamsPerConnection,
       maxHeaderListBytes: HEADER_LIST_BYTES,
+      maxHeaderFields: HEADER_FIELDS,
       maxFrameBytes: FRAME_BYTES,
       streamWindow: STREAM_WINDOW,
       connectionWindow: STREAM_WINDOW * Math.min(http2MaxStreamsPerConnection, 16),
@@ -311,6 +312,11 @@ export class ApiServer {
     const url = target.startsWith('/') ? target : urlOf(request.method, target);
     const at = url.indexOf('?');
     const rawPath = at < 0 ? url : url.slice(0, at);
+    const rawQuery = at < 0 ? '' : url.slice(at + 1);
+    if (tooManyParameters(rawQuery)) {
+      refuse(response, 414, '414 URI Too Long: too many query parameters');
+      return;
+    }
     const path = unescapePath(rawPath);
     if (path === undefined || !(path.startsWith('/') || url === '')) {
       refuse(response, 400, '400 Bad Request');
@@ -329,7 +335,7 @@ export class ApiServer {
       clock.now(),
       startedAt,
       path,
-      at < 0 ? '' : url.slice(at + 1),
+      rawQuery,
     );
     exchange.expectsContinue = expectation === '100-continue';
     exchange.stopwatch = new Timings(clock);

@@ -187,12 +187,15 @@ const UNIT_NAMES: readonly (readonly [bigint, readonly string[]])[] = [
   [604800000000000n, ['w', 'wk', 'week']],
 ];
 
+/** A number begins where no other digit precedes it, and spaces belong to one number: so the search is linear in any text. */
+const AMOUNT = /(?<!\d)(\d+)\s*([A-Za-zµ]+)/g;
+
 /** Parses a duration in the OpenAPI format: a Go duration, or amounts with longer unit names. */
 function parseFormatDuration(text: string): bigint | undefined {
   const go = parseDuration(text);
   if (go !== undefined) return go;
   let total: bigint | undefined;
-  for (const [, , amount = '', name = ''] of text.matchAll(/((\d+)\s*([A-Za-zµ]+))/g)) {
+  for (const [, amount = '', name = ''] of text.matchAll(AMOUNT)) {
     const count = BigInt(amount);
     if (count > MAX_INT) return undefined;
     const unit = name.toLowerCase();

@@ -38,14 +38,15 @@ export class HpackDecoder {
   private at = 0;
 
   /**
-   * Decodes the fields of a header block. `limit` is in bytes, counted as for SETTINGS_MAX_HEADER_LIST_SIZE. A larger block is decoded
-   * all the same to keep the dynamic table in sync, but the result is undefined. Throws a HpackError.
+   * Decodes the fields of a header block. `limit` is in bytes, counted as for SETTINGS_MAX_HEADER_LIST_SIZE. A larger block, or one with
+   * more than `mostFields`, is decoded all the same to keep the dynamic table in sync, but the result is undefined. Throws a HpackError.
    */
-  decode(block: Buffer, limit: number): HeaderField[] | undefined {
+  decode(block: Buffer, limit: number, mostFields = Infinity): HeaderField[] | undefined {
     this.block = block;
     this.at = 0;
     const fields: HeaderField[] = [];
     let size = 0;
+    let count = 0;
     while (this.at < block.length) {
       const byte = block[this.at] as number;
       let field: HeaderField;
@@ -54,15 +55,16 @@ export class HpackDecoder {
         field = this.literal(6);
         this.add(field);
       } else if ((byte & 0x20) !== 0) {
-        if (fields.length > 0) throw new HpackError('dynamic table size update after a field of the block');
+        if (count > 0) throw new HpackError('dynamic table size update after a field of the block');
         this.resize(this.integer(5));
         continue;
       } else field = this.literal(4);
       size += field.name.length + field.value.length + FIELD_OVERHEAD;
-      if (size <= limit) fields.push(field);
+      count++;
+      if (size <= limit && count <= mostFields) fields.push(field);
     }
     this.block = NOTHING;
-    return size <= limit ? fields : undefined;
+    return size <= limit && count <= mostFields ? fields : undefined;
   }
 
   private indexed(index: number): HeaderField {

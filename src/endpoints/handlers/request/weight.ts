@@ -1,3 +1,4 @@
+import { MAIN_THREAD_BODY_BYTES } from '../../../scheduling/thresholds.js';
 import type { RequestScope } from '../../router/scope.js';
 
 /** The cost of a field or an item, in bytes of text. */
@@ -9,6 +10,16 @@ const LINE_END = 0x0a;
 const COMMA = 0x2c;
 const OPENING_BRACE = 0x7b;
 const COPY = Buffer.from('"copy"');
+
+/**
+ * Returns the limit, in bytes, for the body of a request that is always handled on the main thread, such as a review. Elsewhere, larger
+ * bodies go to a worker. Binary formats and YAML cost more per byte.
+ */
+export function mainThreadLimit(contentType: string | undefined, maxRequestBodyBytes: number): number {
+  const type = contentType ?? '';
+  const format = type.includes('yaml') ? 'yaml' : formatOf(type, Buffer.alloc(0));
+  return Math.min(maxRequestBodyBytes, Math.floor(MAIN_THREAD_BODY_BYTES / FACTORS[format]));
+}
 
 /** The content of a text, counted without parsing it: characters in strings count too, so it is slightly overestimated. */
 interface Content {

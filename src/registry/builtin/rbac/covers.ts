@@ -1,18 +1,55 @@
 import { quoteList } from '../../../apimachinery/meta/meta.js';
 import type { PolicyRule } from '../../../authorization/rbac/types.js';
+import { trimRight } from '../../../util/text/trim.js';
 
 const NONE: readonly string[] = [];
 
 /**
+ * The number of single permissions that are looked at. A rule stands for the product of its lists: one of 60 KiB for 10^10 permissions.
+ * Those beyond it count as missing, unless one rule of the owner covers the wanted rule as a whole.
+ */
+const MAX_PARTS = 10_000;
+
+/**
  * Returns the wanted permissions that the owner's rules do not cover, as rules with one group, resource, verb and name each
- * (kube-apiserver's `Covers`).
+ * (kube-apiserver's `Covers`). Of very many, it returns the first ones.
  */
 export function uncovered(owner: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] {
   const missing: PolicyRule[] = [];
+  let parts = 0;
   for (const rule of wanted) {
-    for (const part of breakDown(rule)) if (!owner.some((held) => covers(held, part))) missing.push(part);
+    if (partsOf(rule) > MAX_SIMPLE_PARTS && owner.some((held) => coversWhole(held, rule))) continue;
+    for (const part of breakDown(rule)) {
+      if (++parts > MAX_PARTS) return missing.length > 0 ? missing : [part];
+      if (!owner.some((held) => covers(held, part))) missing.push(part);
+    }
   }
   return missing;
+}
+
+/** Rules with more permissions are first compared as a whole. */
+const MAX_SIMPLE_PARTS = 64;
+
+const partsOf = ({ apiGroups, resources, verbs, resourceNames, nonResourceURLs }: PolicyRule): number =>
+  verbs.length * (apiGroups.length * resources.length * Math.max(1, resourceNames.length) + nonResourceURLs.length);
+
+/** Reports whether a rule covers each permission of another one. False does not mean that one is missing. */
+function coversWhole(held: PolicyRule, rule: PolicyRule): boolean {
+  const { apiGroups, resources, verbs, resourceNames, nonResourceURLs } = rule;
+  const resourcesHeld = new Set(held.resources);
+  const names = new Set(held.resourceNames);
+  return (
+    holdsAll(held.verbs, verbs) &&
+    holdsAll(held.apiGroups, apiGroups) &&
+    resources.every((resource) => resourceCovered(resourcesHeld, resource)) &&
+    (names.size === 0 || (resourceNames.length > 0 && resourceNames.every((name) => names.has(name)))) &&
+    (nonResourceURLs.length === 0 || (names.size === 0 && held.nonResourceURLs.includes('*')))
+  );
+}
+
+function holdsAll(held: readonly string[], wanted: readonly string[]): boolean {
+  const known = new Set(held);
+  return known.has('*') || wanted.every((one) => known.has(one));
 }
 
 function* breakDown(rule: PolicyRule): Iterable<PolicyRule> {
@@ -43,7 +80,7 @@ function* breakDown(rule: PolicyRule): Iterable<PolicyRule> {
 function covers(owner: PolicyRule, part: PolicyRule): boolean {
   if (!hasOrAll(owner.verbs, part.verbs[0]) || !hasOrAll(owner.apiGroups, part.apiGroups[0])) return false;
   const resource = part.resources[0];
-  if (resource !== undefined && !resourceCovered(owner.resources, resource)) return false;
+  if (resource !== undefined && !resourceCovered({ has: (one) => owner.resources.includes(one) }, resource)) return false;
   const name = part.resourceNames[0];
   if (owner.resourceNames.length > 0 && (name === undefined || !owner.resourceNames.includes(name))) return false;
   const url = part.nonResourceURLs[0];
@@ -54,14 +91,14 @@ function hasOrAll(held: readonly string[], wanted: string | undefined): boolean 
   return wanted === undefined || held.includes('*') || held.includes(wanted);
 }
 
-function resourceCovered(held: readonly string[], wanted: string): boolean {
-  if (held.includes('*') || held.includes(wanted)) return true;
+function resourceCovered(held: Pick<ReadonlySet<string>, 'has'>, wanted: string): boolean {
+  if (held.has('*') || held.has(wanted)) return true;
   const slash = wanted.indexOf('/');
-  return slash >= 0 && held.includes(`*${wanted.slice(slash)}`);
+  return slash >= 0 && held.has(`*${wanted.slice(slash)}`);
 }
 
 function urlCovers(held: string, wanted: string): boolean {
-  return held === wanted || (held.endsWith('*') && wanted.startsWith(held.replace(/\*+$/, '')));
+  return held === wanted || (held.endsWith('*') && wanted.startsWith(trimRight(held, '*')));
 }
 
 /** Merges the verbs of rules for the same resource and name. All other rules stay unchanged. */

@@ -17,11 +17,12 @@ export function validateUrlOrService(config: JsonObject, path: FieldPath): Field
 
 /** Validates the versions of its review that a webhook accepts. */
 export function validateVersionNames(versions: readonly string[], path: FieldPath): FieldError[] {
-  return versions.flatMap((version, i) =>
-    versions.indexOf(version) < i
-      ? [invalid(path.index(i), version, 'duplicate version')]
-      : isDns1035Label(version).map((fault) => invalid(path.index(i), version, fault)),
-  );
+  const seen = new Set<string>();
+  return versions.flatMap((version, i) => {
+    if (seen.has(version)) return [invalid(path.index(i), version, 'duplicate version')];
+    seen.add(version);
+    return isDns1035Label(version).map((fault) => invalid(path.index(i), version, fault));
+  });
 }
 
 /** Requires a version of the review that kube-apiserver supports. */

@@ -41,16 +41,18 @@ function matchKeyErrors(
     ...labelKeyErrors(mismatch, selector, path.child('mismatchLabelKeys')),
   ];
   const seen = new Set(Object.keys(objectAt(selector, 'matchLabels') ?? {}));
+  const matched = new Set(match);
+  const mismatched = new Set(mismatch);
   for (const expression of objectsOf(selector?.['matchExpressions'])) {
     const key = textAt(expression, 'key');
     // The selector has an expression for each key by now, so a key that occurs again was in it before.
-    if (match.includes(key) && seen.has(key)) {
+    if (seen.has(key) && matched.has(key)) {
       errors.push(invalid(path.index(match.lastIndexOf(key)), key, 'exists in both matchLabelKeys and labelSelector'));
     }
     seen.add(key);
   }
   match.forEach((key, i) => {
-    if (!mismatch.includes(key)) return;
+    if (!mismatched.has(key)) return;
     const why = 'exists in both matchLabelKeys and mismatchLabelKeys';
     errors.push(invalid(path.child('matchLabelKeys').index(i), key, why));
   });

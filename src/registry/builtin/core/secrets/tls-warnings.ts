@@ -1,14 +1,19 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { pem } from '../../../../pki/der.js';
+import { nextPemBlock } from '../../../../pki/pem.js';
 
 interface Block {
   readonly type: string;
   readonly text: string;
 }
 
-const BLOCK = /-----BEGIN ([^\n-]+)-----\r?\n[A-Za-z0-9+/=\s:,-]*?-----END \1-----/g;
-
-const blocksOf = (pem: string): Block[] =>
-  Array.from(pem.matchAll(BLOCK), (match) => ({ type: match[1] ?? '', text: match[0] }));
+function blocksOf(text: string): Block[] {
+  const blocks: Block[] = [];
+  for (let found = nextPemBlock(text); found !== undefined; found = nextPemBlock(text, found.end)) {
+    blocks.push({ type: found.label, text: pem(found.label, found.content) });
+  }
+  return blocks;
+}
 
 const list = (types: readonly string[]): string => `[${types.join(' ')}]`;
 

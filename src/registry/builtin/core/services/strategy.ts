@@ -107,12 +107,12 @@ function validate(object: KubeObject, old?: KubeObject): FieldError[] {
   errors.push(...choice(textAt(spec, 'sessionAffinity'), SPEC.child('sessionAffinity'), AFFINITIES));
   errors.push(...affinityErrors(spec));
   const before = objectAt(old, 'spec');
-  const known = stringsOf(before?.['externalIPs']);
+  const known = new Set(stringsOf(before?.['externalIPs']));
   return [
     ...errors,
     ...addressErrors(spec, before),
     ...eachErrors(stringsOf(spec['externalIPs']), SPEC.child('externalIPs'), (ip, path) =>
-      known.includes(ip) ? [] : ipErrors(ip, path),
+      known.has(ip) ? [] : ipErrors(ip, path),
     ),
     ...choice(textAt(spec, 'type'), SPEC.child('type'), TYPES),
     ...nodePortErrors(spec),
@@ -131,8 +131,8 @@ function sourceRangeErrors(spec: JsonObject, before: JsonObject | undefined): Fi
   const path = SPEC.child('LoadBalancerSourceRanges');
   const errors: FieldError[] = [];
   if (spec['type'] !== 'LoadBalancer') errors.push(forbidden(path, "may only be used when `type` is 'LoadBalancer'"));
-  const known = stringsOf(before?.['loadBalancerSourceRanges']).map((text) => text.trim());
-  return [...errors, ...eachErrors(ranges, path, (text, at) => (known.includes(text) ? [] : rangeErrors(text, at)))];
+  const known = new Set(stringsOf(before?.['loadBalancerSourceRanges']).map((text) => text.trim()));
+  return [...errors, ...eachErrors(ranges, path, (text, at) => (known.has(text) ? [] : rangeErrors(text, at)))];
 }
 
 const ingressOf = (object: KubeObject): JsonObject[] =>
@@ -143,17 +143,17 @@ function statusErrors(object: KubeObject, old: KubeObject): FieldError[] {
   const path = FieldPath.of('status', 'loadBalancer', 'ingress');
   if (ingress.length > 0 && objectAt(object, 'spec')?.['type'] !== 'LoadBalancer')
     return [forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")];
-  const known = ingressOf(old).map((entry) => textAt(entry, 'ip'));
+  const known = new Set(ingressOf(old).map((entry) => textAt(entry, 'ip')));
   return eachErrors(ingress, path, (entry, at) => ingressErrors(entry, at, known));
 }
 
 const IP_MODES = ['Proxy', 'VIP'];
 
-function ingressErrors(entry: JsonObject, path: FieldPath, known: readonly string[]): FieldError[] {
+function ingressErrors(entry: JsonObject, path: FieldPath, known: ReadonlySet<string>): FieldError[] {
   const errors: FieldError[] = [];
   const [ip, hostname] = [textAt(entry, 'ip'), textAt(entry, 'hostname')];
   const mode = entry['ipMode'];
-  if (ip !== '' && !known.includes(ip)) errors.push(...ipErrors(ip, path.child('ip')));
+  if (ip !== '' && !known.has(ip)) errors.push(...ipErrors(ip, path.child('ip')));
   if (typeof mode === 'string') {
     if (ip === '') errors.push(forbidden(path.child('ipMode'), 'may not be specified when `ip` is not set'));
     else errors.push(...choiceIfSet(mode, path.child('ipMode'), IP_MODES));

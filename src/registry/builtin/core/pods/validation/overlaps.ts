@@ -1,5 +1,6 @@
 import { type JsonObject, objectAt, objectsOf, textAt, textOf } from '../../../../../apimachinery/json/json.js';
 import { quote } from '../../../../../apimachinery/meta/meta.js';
+import { trimRight } from '../../../../../util/text/trim.js';
 
 /** A file in a volume, with its source if the volume has several. */
 interface File {
@@ -14,10 +15,13 @@ const overlap = (a: string, b: string): boolean => `${a}/`.startsWith(`${b}/`) |
 const filesOf = (holder: JsonObject | undefined, source: string): File[] =>
   objectsOf(holder?.['items']).map(({ path }) => ({ path: textOf(path), source }));
 
+/** Each file is compared with those before it, up to this number: responses have room for some twenty warnings. */
+const MAX_FILES = 256;
+
 function overlaps(files: readonly File[]): string[] {
   const before: File[] = [];
-  return files.flatMap((given) => {
-    const file = { ...given, path: given.path.replace(/\/+$/, '') };
+  return files.slice(0, MAX_FILES).flatMap((given) => {
+    const file = { ...given, path: trimRight(given.path, '/') };
     const hits = file.path === '' ? [] : before.filter(({ path }) => path !== '' && overlap(path, file.path));
     before.push(file);
     return hits.map((hit) => `${show(file)} with ${show(hit)}`);

@@ -5,7 +5,7 @@ import {
   invalid,
   required,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt, objectsOf, textAt } from '../../../../../apimachinery/json/json.js';
+import { canonicalJson, deepEqual, type JsonObject, objectAt, objectsOf, textAt } from '../../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../../apimachinery/validation/names.js';
 import { withoutEmpty } from '../../../../../apimachinery/scheme/empty-members.js';
@@ -105,9 +105,9 @@ function deadlineErrors(spec: JsonObject, old: JsonObject): readonly [errors: Fi
 
 /** Allows only additional tolerations, and changes of tolerationSeconds. */
 function addedTolerationErrors(spec: JsonObject, old: JsonObject): FieldError[] {
-  const rest = ({ tolerationSeconds: _, ...other }: JsonObject): JsonObject => other;
-  const now = objectsOf(spec['tolerations']).map(rest);
-  const lost = objectsOf(old['tolerations']).some((one) => !now.some((other) => deepEqual(rest(one), other)));
+  const rest = ({ tolerationSeconds: _, ...other }: JsonObject): string => canonicalJson(other);
+  const now = new Set(objectsOf(spec['tolerations']).map(rest));
+  const lost = objectsOf(old['tolerations']).some((one) => !now.has(rest(one)));
   const why = 'existing toleration can not be modified except its tolerationSeconds';
   return lost ? [forbidden(SPEC.child('tolerations'), why)] : itemErrors(spec, 'tolerations', SPEC, tolerationErrors);
 }
