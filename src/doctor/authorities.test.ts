@@ -22,6 +22,7 @@ describe('servedAuthorities', () => {
     mongodbUriFile: '',
     mongodbDatabase: 'annex',
     mongodbLogOverrides: [],
+      mongodbFormerCluster: '', mongodbContinueAbove: 0,
     historyWindow: 300_000,
     given: new Set<string>(),
     tlsCertFile: '',

@@ -1,3 +1,4 @@
+import { readClusterUid } from '../aggregation/cluster-uid.js';
 import { ClusterClient } from '../client/cluster-client.js';
 import type { Options } from '../server/options/options.js';
 import type { Clock } from '../util/clock.js';
@@ -22,7 +23,7 @@ import {
 import { checkFiles } from './files.js';
 import { checkLeftOvers } from './left-overs.js';
 import { type Finding, skipped, failed } from './finding.js';
-import { checkStore } from './store.js';
+import { checkStore, checkStoreOwner } from './store.js';
 
 /** The clients of `annex serve`, which may share one identity. */
 export interface Clients {
@@ -45,6 +46,8 @@ export async function* examine(options: Options, clock: Clock): AsyncGenerator<F
     return;
   }
   try {
+    const owner = await checkStoreOwner(options, () => readClusterUid(clients.main));
+    if (owner !== undefined) yield owner;
     const known = { now: clock.now(), authorities: await servedAuthorities(options, clock) };
     yield* examineCluster(clients, options, known);
   } finally {

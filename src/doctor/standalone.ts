@@ -10,7 +10,8 @@ import { messageOf } from '../util/error-message.js';
 import type { Cluster } from './cluster.js';
 import { checkFiles } from './files.js';
 import { type Finding, ok, skipped, warning, failed } from './finding.js';
-import { checkStore } from './store.js';
+import { checkStore, checkStoreOwner } from './store.js';
+import { STANDALONE } from '../storage/mongodb/documents.js';
 import { nameOf } from '../apimachinery/meta/meta.js';
 
 const DAY = 86_400_000;
@@ -36,6 +37,8 @@ export async function* examineStandalone(
     const store = await checkStore(options, clock);
     inUse = store.verdict === 'skipped';
     yield store;
+    const owner = store.verdict === 'ok' ? await checkStoreOwner(options, () => Promise.resolve(STANDALONE)) : undefined;
+    if (owner !== undefined) yield owner;
     yield checkFiles(options);
     yield checkOwnCertificates(options, clock.now());
   }

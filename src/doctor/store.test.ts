@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { EmbeddedBackend } from '../storage/embedded/backend.js';
 import { systemClock } from '../util/clock.js';
 import { lineOf } from './finding.js';
-import { checkStore, missingIn } from './store.js';
+import { checkStore } from './store.js';
 
 describe('checkStore', () => {
   let dataDir = '';
@@ -20,6 +20,7 @@ describe('checkStore', () => {
       mongodbUriFile: '',
       mongodbDatabase: 'annex',
       mongodbLogOverrides: [],
+      mongodbFormerCluster: '', mongodbContinueAbove: 0,
     };
     const rest = { dataDir, historyWindow: 300_000, given: new Set<string>() };
     return lineOf(await checkStore({ ...options, ...rest, ...over }, systemClock));
@@ -61,23 +62,5 @@ describe('checkStore', () => {
     const line = await check({ storageBackend: 'mongodb', mongodbUri });
     expect(line).toMatch(/^store: failed: .*; fix: /);
     expect(line).toContain(message);
-  });
-});
-
-describe('missingIn', () => {
-  const all = ['find', 'insert', 'update', 'remove', 'createCollection', 'createIndex', 'changeStream'];
-  test.each([
-    ['the database', [{ resource: { db: 'annex', collection: '' }, actions: all }], []],
-    ['every database', [{ resource: { db: '', collection: '' }, actions: all }], []],
-    ['everything', [{ resource: { anyResource: true }, actions: all }], []],
-    ['another database', [{ resource: { db: 'x', collection: '' }, actions: all }], all],
-    ['one collection', [{ resource: { db: 'annex', collection: 'c' }, actions: all }], all],
-    [
-      'reading alone',
-      [{ resource: { db: 'annex', collection: '' }, actions: ['find', 'changeStream'] }],
-      ['insert', 'update', 'remove', 'createCollection', 'createIndex'],
-    ],
-  ])('with privileges on %s', (_, privileges, missing) => {
-    expect(missingIn(privileges, 'annex')).toEqual(missing);
   });
 });

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Db, Document } from 'mongodb';
+import type { Document } from 'mongodb';
 import { checkDirectory } from '../storage/embedded/directory.js';
 import { EmbeddedBackend } from '../storage/embedded/backend.js';
 import { mongodbUri, type StorageOptions, embeddedDirectory } from '../server/options/storage-options.js';
@@ -9,8 +9,8 @@ import { messageOf } from '../util/error-message.js';
 import { type Finding, ok, skipped, failed } from './finding.js';
 
 const CHECK = 'store';
+const OWNER = 'owner of the store';
 const SELECT_MILLIS = 5_000;
-const NEEDED_ACTIONS = ['find', 'insert', 'update', 'remove', 'createCollection', 'createIndex', 'changeStream'];
 
 /** Checks whether the store that the flags name can be used. Nothing is created or changed in it. */
 export function checkStore(options: StorageOptions, clock: Clock): Promise<Finding> {
@@ -72,6 +72,32 @@ function existing(path: string): string {
   return existsSync(path) ? path : existing(dirname(path));
 }
 
+/** Checks whether a database of MongoDB belongs to this cluster; undefined if there is nothing to say. */
+export async function checkStoreOwner(
+  options: StorageOptions,
+  clusterUid: () => Promise<string>,
+): Promise<Finding | undefined> {
+  if (options.storageBackend !== 'mongodb') return undefined;
+  try {
+    const { connect } = await import('../storage/mongodb/connection/connection.js');
+    const { foreign, recordedCluster } = await import('../storage/mongodb/owner-cluster.js');
+    const uri = mongodbUri(options, process.env);
+    const { client, db } = await connect({ uri, database: options.mongodbDatabase, selectMillis: SELECT_MILLIS });
+    try {
+      const [owner, uid] = [await recordedCluster(db), await clusterUid()];
+      if (owner === undefined) return ok(OWNER, 'the first server will record this cluster in the database');
+      if (owner === uid) return ok(OWNER, 'the database belongs to this cluster');
+      const former = options.mongodbFormerCluster;
+      if (former === owner) return ok(OWNER, `the next server to start takes the database over from ${former}`);
+      return failed(OWNER, foreign(owner, uid), `use another database, or set --mongodb-former-cluster=${owner}`);
+    } finally {
+      await client.close();
+    }
+  } catch (error) {
+    return skipped(OWNER, messageOf(error));
+  }
+}
+
 async function checkMongo(options: StorageOptions): Promise<Finding> {
   let uri: string;
   try {
@@ -86,11 +112,6 @@ async function checkMongo(options: StorageOptions): Promise<Finding> {
     const { client, db } = await connect({ uri, database, selectMillis: SELECT_MILLIS });
     try {
       const hello = await db.command({ hello: 1 });
-      const missing = await missingActions(db, database);
-      if (missing.length > 0) {
-        const what = `the user of the MongoDB URI may not ${missing.join(', ')} in the database ${database}`;
-        return failed(CHECK, what, `grant it the role readWrite on ${database}`);
-      }
       return ok(CHECK, `MongoDB, database ${database}, ${nameOf(hello)}`);
     } finally {
       await client.close();
@@ -104,34 +125,12 @@ const nameOf = (hello: Document): string =>
   typeof hello['setName'] === 'string' ? `replica set ${hello['setName']}` : 'sharded';
 
 function mongoHint(message: string): string {
-  if (message.includes('malformed')) return 'correct the MongoDB URI';
+  if (/malformed|^the MongoDB URI has /.test(message)) return 'correct the MongoDB URI';
   if (message.includes('credentials')) return 'correct user, password and authSource in the MongoDB URI';
   if (message.includes('does not allow')) return 'use a MongoDB URI whose user has the role readWrite';
+  if (message.includes('grant it readWrite')) return 'grant the user the role readWrite on the database';
+  if (message.includes('does not support')) return 'use a MongoDB, or a service, that has it';
   if (message.includes('too old')) return 'upgrade MongoDB';
   if (message.includes('is not a replica set')) return 'start mongod with --replSet and run rs.initiate() once';
   return 'start MongoDB, or correct the host, port and TLS options in its URI';
-}
-
-/** Also returns an empty list if MongoDB does not require authentication. */
-async function missingActions(db: Db, database: string): Promise<string[]> {
-  const status = await db.command({ connectionStatus: 1, showPrivileges: true });
-  const info = status['authInfo'] as
-    { authenticatedUsers?: unknown[]; authenticatedUserPrivileges?: MongoPrivilege[] } | undefined;
-  if ((info?.authenticatedUsers ?? []).length === 0) return [];
-  return missingIn(info?.authenticatedUserPrivileges ?? [], database);
-}
-
-export interface MongoPrivilege {
-  readonly resource: { readonly db?: string; readonly collection?: string; readonly anyResource?: boolean };
-  readonly actions: readonly string[];
-}
-
-/** Returns the actions that Annex needs on the whole database and that the privileges do not allow. */
-export function missingIn(privileges: readonly MongoPrivilege[], database: string): string[] {
-  const allowed = privileges
-    .filter(({ resource: { anyResource, db, collection } }) =>
-      anyResource === true ? true : collection === '' && (db === '' || db === database),
-    )
-    .flatMap(({ actions }) => actions);
-  return NEEDED_ACTIONS.filter((action) => !allowed.includes(action));
 }

@@ -15,6 +15,7 @@ const KEY = 'identity';
  */
 export class LogIdentities {
   private readonly identities = new Map<Backend, string>();
+  private readonly names = new Map<Backend, string>();
 
   /** Reads the identities of all logs, creating missing ones. The logs must be open. */
   async open(logs: LogSet): Promise<void> {
@@ -26,7 +27,14 @@ export class LogIdentities {
     return this.identities.get(backend);
   }
 
+  /** Reads the identity of a log again: another one may have taken its place. */
+  async renew(backend: Backend): Promise<void> {
+    const log = this.names.get(backend);
+    if (log !== undefined) this.identities.set(backend, await identityOf(backend, log));
+  }
+
   private async read(backend: Backend, log: string): Promise<void> {
+    this.names.set(backend, log);
     if (!this.identities.has(backend)) this.identities.set(backend, await identityOf(backend, log));
   }
 }

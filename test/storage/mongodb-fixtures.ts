@@ -14,6 +14,8 @@ export const observer = (given: Partial<MongoObserver>): MongoObserver => ({
   streamFailed: () => undefined,
   projectionFailed: () => undefined,
   startedOver: () => undefined,
+  halted: () => undefined,
+  resumed: () => undefined,
   indexFailed: () => undefined,
   ...given,
 });

@@ -44,6 +44,8 @@ export interface AggregatedPlaneDependencies {
   readonly metrics: AggregationMetrics;
   readonly clients: { readonly main: ClusterClient; readonly authz: ClusterClient };
   openCertificates(backend: Backend): Promise<ServingCertificates>;
+  /** The uid of the cluster's namespace kube-system; '' if the store is not shared. */
+  readonly clusterUid: string;
   readonly signal: AbortSignal;
 }
 
@@ -69,7 +71,7 @@ export async function buildAggregatedPlane(
   const client = clients.main;
   setMaxListeners(0, signal);
   const authorizer = new UnionAuthorizer([privilegedGroupAuthorizer, delegatedAuthorizer(context, dependencies)]);
-  const foundation = await openFoundation(context, undefined);
+  const foundation = await openFoundation(context, undefined, dependencies.clusterUid);
   const certificates = await waitForStore(() => dependencies.openCertificates(foundation.backend), context);
   foundation.install([resourceDefinitionType((type) => foundation.registry.storeOf(type)?.cache.size())]);
   const namespaces = new ClusterNamespaces(client);

@@ -10,6 +10,7 @@ import { UnionRequestAuthenticator } from '../../authentication/request/union.js
 import { X509Authenticator } from '../../authentication/request/x509.js';
 import { FrontProxyTrust } from '../../aggregation/front-proxy.js';
 import { ForgedHeaderCount } from '../../aggregation/trusted-headers.js';
+import { readClusterUid } from '../../aggregation/cluster-uid.js';
 import { ClusterClient } from '../../client/cluster-client.js';
 import type { Backend } from '../../storage/interfaces.js';
 import { type Clock, systemClock } from '../../util/clock.js';
@@ -142,6 +143,17 @@ async function loadTrust(client: ClusterClient): Promise<FrontProxyTrust> {
   }
 }
 
+/** Returns the identity of the cluster, to which a database of MongoDB belongs. */
+async function clusterUidOf(client: ClusterClient): Promise<string> {
+  try {
+    return await readClusterUid(client);
+  } catch (error) {
+    throw new StartError(
+      `the cluster cannot be identified by its namespace kube-system: ${messageOf(error)}; the identity in use needs the right to get namespaces`,
+    );
+  }
+}
+
 /** Starts `annex serve` as an aggregated API server of a cluster. Resolves when it is listening and its startup work is done. */
 export async function startAggregated(
   options: Options,
@@ -153,6 +165,7 @@ export async function startAggregated(
   const stop = new AbortController();
   if (options.storageBackend === 'embedded') makeDataDirectory(resolve(options.dataDir));
   const trust = await loadTrust(clients.authn);
+  const clusterUid = options.storageBackend === 'mongodb' ? await clusterUidOf(clients.main) : '';
   const context = serverContext(options, root, clock, logger);
   const metrics = new AggregationMetrics(context);
   const { links } = metrics;
@@ -164,6 +177,7 @@ export async function startAggregated(
   const plane = await buildAggregatedPlane(context, {
     metrics,
     clients,
+    clusterUid,
     openCertificates: (backend) =>
       files === undefined ? openCertificates(options, backend, clock) : Promise.resolve(files),
     signal: stop.signal,

@@ -33,11 +33,15 @@ async function fileOver(
   return (backend) => new ColdBackend(backend, file, clock);
 }
 
-/** Returns the logs of the store that the flags select, not yet opened. The driver of the other store is not even loaded. */
+/**
+ * Returns the logs of the store that the flags select, not yet opened. The driver of the other store is not even loaded. `clusterUid`: the
+ * identity of the cluster that a database may belong to; not checked if it is empty.
+ */
 export async function makeLogs(
   options: StorageOptions & CacheDirOptions & Pick<Options, 'tracingConfigFile'>,
   clock: Clock,
   observer: MongoObserver,
+  clusterUid: string,
 ): Promise<LogSet> {
   const common = { clock, historyMillis: options.historyWindow };
   if (options.storageBackend !== 'mongodb') {
@@ -49,9 +53,11 @@ export async function makeLogs(
   const { MongoBackend } = await import('../../storage/mongodb/backend.js');
   const overrides = logOverrides(options.mongodbLogOverrides);
   const traced = options.tracingConfigFile !== '';
+  const cluster = clusterUid === '' ? undefined : { uid: clusterUid, former: options.mongodbFormerCluster };
+  const continueAbove = options.mongodbContinueAbove;
   const over = await fileOver(options, clock);
-  const make = (log: string) =>
-    over(new MongoBackend({ uri, database: options.mongodbDatabase, log, overrides, observer, traced, ...common }));
+  const shared = { uri, database: options.mongodbDatabase, overrides, cluster, continueAbove, observer, traced };
+  const make = (log: string) => over(new MongoBackend({ ...shared, log, ...common }));
   const others = new Map([...new Set(overrides.values())].map((log) => [log, make(log)]));
   return { main: make(''), others, overrides };
 }

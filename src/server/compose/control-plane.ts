@@ -20,6 +20,7 @@ import { resolveByServices } from './access/conversion-webhooks.js';
 import { admissionWebhookClients } from './admission/webhook-clients.js';
 import { localSources, paramAccess } from './admission/local-sources.js';
 import { StandaloneHooks } from './startup/post-start-hooks.js';
+import { STANDALONE } from '../../storage/mongodb/documents.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
 import { type ServiceAccountTokens, withTokenRequests } from './access/service-account-tokens.js';
@@ -49,7 +50,7 @@ export async function buildControlPlane(
   setMaxListeners(0, signal);
   const authorization = await makeAuthorization(options, { clock, logger, registry: context.registry, signal });
   const { authorizer } = authorization;
-  const foundation = await openFoundation(context, authorization.rbac);
+  const foundation = await openFoundation(context, authorization.rbac, STANDALONE);
   const { registry } = foundation;
   const stores = installTypes(context, dependencies, foundation, authorization);
   const clients = (fieldManager: string, user?: UserInfo): LocalClients =>

@@ -85,12 +85,19 @@ export interface Foundation {
   install(types: readonly ResourceType[]): Map<string, ResourceStore>;
 }
 
-/** Opens the store, waiting until it is available. `rules` is the source for the escalation checks of roles; undefined if there are no roles. */
-export async function openFoundation(context: ServerContext, rules: RbacRuleSource | undefined): Promise<Foundation> {
+/**
+ * Opens the store, waiting until it is available. `rules` is the source for the escalation checks of roles; undefined if there are no
+ * roles. `clusterUid`: see makeLogs.
+ */
+export async function openFoundation(
+  context: ServerContext,
+  rules: RbacRuleSource | undefined,
+  clusterUid: string,
+): Promise<Foundation> {
   const { options, clock, logger, memory, registry: metrics, apis: registry } = context;
   const encryption = openEncryption(context);
   const troubles = new StoreErrorReporter({ registry: metrics, logger, clock, redact: storeRedactor(options) });
-  const stores = await makeLogs(options, clock, troubles);
+  const stores = await makeLogs(options, clock, troubles, clusterUid);
   registerHistoryMetrics(stores, metrics);
   const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory };
   const logs = wrapLogs(encryption?.wrap(stores) ?? stores, (backend) => new MeasuredBackend(backend, tools));

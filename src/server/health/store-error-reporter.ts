@@ -35,6 +35,7 @@ export class StoreErrorReporter implements MongoObserver {
   private readonly streams: CounterVec;
   private readonly restarts: CounterVec;
   private readonly projections: CounterVec;
+  private readonly halts: CounterVec;
   private readonly indexes: CounterVec;
   private readonly logged = new LruCache<string, Logged>({ capacity: MAX_KINDS });
 
@@ -54,6 +55,11 @@ export class StoreErrorReporter implements MongoObserver {
     this.projections = counter(
       'annex_store_projection_errors_total',
       'Failed attempts to project committed writes of a MongoDB log; the name of the main log is empty.',
+      ['log'],
+    );
+    this.halts = counter(
+      'annex_store_halts_total',
+      'Times that the log in MongoDB was found to be dropped or replaced, as by a restore, or could not be used afterwards; the name of the main log is empty.',
       ['log'],
     );
     this.indexes = counter(
@@ -82,6 +88,15 @@ export class StoreErrorReporter implements MongoObserver {
     this.options.logger.warn('no write has succeeded for 30 s; restarting the commit path with new connections', {
       log,
     });
+  }
+
+  halted(log: string, reason: string): void {
+    this.halts.withLabelValues(log).inc();
+    this.options.logger.error('the store cannot be used', { log, reason: this.options.redact(reason) });
+  }
+
+  resumed(log: string): void {
+    this.options.logger.info('the log in MongoDB, which was replaced, has been loaded; the store is in use again', { log });
   }
 
   indexFailed(resource: string, error: unknown): void {

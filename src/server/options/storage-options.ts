@@ -24,6 +24,8 @@ const MONGODB_FLAGS = [
   'mongodb-uri-file',
   'mongodb-database',
   'mongodb-log-overrides',
+  'mongodb-former-cluster',
+  'mongodb-continue-above',
   'cache-dir',
   'cache-dir-limit',
 ];
@@ -56,6 +58,18 @@ export const STORAGE_FLAGS = {
     list,
     [],
     'Types with separate logs in MongoDB, so that types with many writes do not delay others; each group/resource#log, e.g. wgpolicyk8s.io/policyreports#reports (/configmaps#core for the core group). The resource versions of a type come from its log. All servers of a database need the same setting; to change it, stop all of them. Objects are kept; clients have to list again.',
+  ),
+  mongodbFormerCluster: flag(
+    'mongodb-former-cluster',
+    text,
+    '',
+    "The cluster whose MongoDB database this server takes over because the cluster was rebuilt, or its database was restored here: the uid of that cluster's namespace kube-system, or standalone. A database belongs to the cluster that used it first; servers of another one are refused, because they would delete the objects of namespaces that they do not know. Has no effect once the database has been taken over.",
+  ),
+  mongodbContinueAbove: flag(
+    'mongodb-continue-above',
+    int(0),
+    0,
+    'A revision, as named by the error of a server that found its log in MongoDB older than its objects, because the log was dropped or a backup without the oplog was restored. The log then continues above this revision with the objects as they are; the writes that only the log had are lost. Has no effect on a log that has reached the revision.',
   ),
   cacheDir: flag(
     'cache-dir',

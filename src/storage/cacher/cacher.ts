@@ -37,6 +37,8 @@ export interface CacherOptions {
   readonly maxWatchersPerType?: number;
   /** Returns the log's identity, which continue tokens carry. Absent if logs have no identity. */
   readonly logId?: () => string | undefined;
+  /** Reads the log's identity again, before everything is loaded anew. */
+  readonly renewLogId?: () => Promise<void>;
   /** Called for objects that cannot be decoded, when a type is loaded or an object is written: their number, and one of them. */
   readonly undecodable?: (resource: string, objects: number, one: Undecodable) => void;
   /** The maximum number of events of a type buffered during its load; beyond that the load starts over. */
@@ -98,6 +100,7 @@ export class StorageCacher implements Cacher {
       maxPending,
       snapshots,
       logId: options.logId,
+      renewLogId: options.renewLogId,
       undecodable: options.undecodable,
     };
   }
@@ -207,6 +210,7 @@ export class StorageCacher implements Cacher {
     let revision: Revision;
     try {
       revision = await this.shared.backend.currentRevision();
+      await this.shared.renewLogId?.();
     } catch {
       return false;
     }

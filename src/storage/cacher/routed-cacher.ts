@@ -13,14 +13,15 @@ export class RoutedCacher implements Cacher {
 
   constructor(
     private readonly logs: LogSet,
-    options: Omit<CacherOptions, 'backend' | 'budget' | 'warmth' | 'logId'> & { readonly identities?: LogIdentities },
+    options: Omit<CacherOptions, 'backend' | 'budget' | 'warmth' | 'logId' | 'renewLogId'> & { readonly identities?: LogIdentities },
   ) {
     const { budgetBytes = DEFAULT_BUDGET_BYTES, identities } = options;
     const budget = new Budget(budgetBytes);
     const warmth = new WorkingSet(budgetBytes / 2);
     const make = (backend: Backend): StorageCacher => {
       const logId = (): string | undefined => identities?.of(backend);
-      const cacher = new StorageCacher({ ...options, backend, budget, warmth, logId });
+      const renewLogId = async (): Promise<void> => identities?.renew(backend);
+      const cacher = new StorageCacher({ ...options, backend, budget, warmth, logId, renewLogId });
       this.cachers.set(backend, cacher);
       return cacher;
     };

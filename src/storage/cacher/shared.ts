@@ -23,5 +23,6 @@ export interface Shared {
   readonly snapshots: boolean;
   /** Returns the identity of the log, once the cacher has started. Absent if logs have no identity. */
   readonly logId: (() => string | undefined) | undefined;
+  readonly renewLogId: (() => Promise<void>) | undefined;
   readonly undecodable: ((resource: string, objects: number, one: Undecodable) => void) | undefined;
 }

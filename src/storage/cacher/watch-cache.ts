@@ -27,7 +27,6 @@ import { Watchers } from './watch/watcher.js';
 /** All objects of one type: the newest state, some past ones, and the watchers. */
 export class WatchCache implements ResourceCache {
   readonly resource: string;
-  readonly logId: string | undefined;
   private type: CachedType;
   private readonly objects: Objects;
   private readonly stored: BackendReads;
@@ -49,7 +48,6 @@ export class WatchCache implements ResourceCache {
   ) {
     this.type = type;
     this.resource = type.resource;
-    this.logId = shared.logId?.();
     this.history = new TypeHistory(0);
     this.shown = new ShownRevision(shared.clock, () => this.revision());
     this.objects = new Objects(
@@ -68,6 +66,10 @@ export class WatchCache implements ResourceCache {
       if (this.phase.name === 'unloaded') this.load();
     });
     this.load();
+  }
+
+  get logId(): string | undefined {
+    return this.shared.logId?.();
   }
 
   revision(): Revision {

@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import type { Db, MongoClient } from 'mongodb';
 import { systemClock, type Clock } from '../../util/clock.js';
+import { withTimeout } from '../../util/with-timeout.js';
+import { messageOf } from '../../util/error-message.js';
 import { compacted, StorageError, tooLarge } from '../errors.js';
 import type {
   Backend,
@@ -16,29 +16,20 @@ import type {
   WriteRequest,
   WriteResult,
 } from '../interfaces.js';
-import { Appender } from './commit/appender.js';
-import { Committer } from './commit/committer.js';
-import { connect, classifyFailure, newClient, type ConnectionOptions, type Database } from './connection/connection.js';
-import { FIRST_REVISION, logPlace, MAIN_LOG, metaOf, statesOf, WRITERS, type LogPlace } from './documents.js';
+import { assemble, prepare, type AssemblyOptions, type Opened } from './assembly.js';
+import { connect, classifyFailure, type ConnectionOptions } from './connection/connection.js';
 import { closed, unavailable } from './connection/failures.js';
-import { withTimeout } from '../../util/with-timeout.js';
-import { LogFollower } from './following/follower.js';
-import { History } from './retention/history.js';
-import { Indexer } from './projection/indexes.js';
-import { layoutText, LogLayout } from './layout.js';
-import { listAt, type ListRequest } from './reading/list.js';
-import { batchWith, newestBatch, newestRevision } from './log/read.js';
-import { Backlog } from './following/backlog.js';
-import { Projector } from './projection/projector.js';
-import { appendGap, projectedUpTo } from './retention/raise.js';
-import { CurrentStates, Reader } from './reading/reader.js';
+import { redact } from './connection/redact.js';
+import { FIRST_REVISION, MAIN_LOG, metaOf, projectedId } from './documents.js';
+import type { RevisionLookup } from './following/known-states.js';
+import { batchWith, newestRevision } from './log/read.js';
 import type { MongoObserver } from './observer.js';
+import type { OwnCluster } from './owner-cluster.js';
 import { MongoPresence } from './presence.js';
 import { MongoStaging } from './projection/staging.js';
-import { redact } from './connection/redact.js';
-import { KnownStates, type RevisionLookup } from './following/known-states.js';
-import { Writers } from './commit/writers.js';
-import { messageOf } from '../../util/error-message.js';
+import { listAt, type ListRequest } from './reading/list.js';
+import { awaitRestore } from './restoration.js';
+import { appendGap } from './retention/raise.js';
 
 export interface MongoOptions {
   /** The connection string of the replica set, with credentials and TLS options. */
@@ -57,6 +48,10 @@ export interface MongoOptions {
   readonly log?: string;
   /** The types whose log is not the main one; the same for all logs of a database. */
   readonly overrides?: ReadonlyMap<string, string>;
+  /** The cluster that the server belongs to. Absent: not checked. */
+  readonly cluster?: OwnCluster | undefined;
+  /** Objects up to this revision may be newer than the log, which then continues above them; 0: none may. */
+  readonly continueAbove?: Revision;
   readonly observer?: MongoObserver;
   /** True if commands are traced as spans of the requests that send them. */
   readonly traced?: boolean;
@@ -64,42 +59,27 @@ export interface MongoOptions {
   readonly forTests?: boolean;
 }
 
-interface Opened {
-  readonly client: MongoClient;
-  readonly db: Db;
-  readonly place: LogPlace;
-  readonly reader: Reader;
-  readonly backlog: Backlog;
-  readonly projector: Projector;
-  readonly follower: LogFollower;
-  readonly committer: Committer;
-  readonly history: History;
-  readonly writers: Writers;
-  readonly indexer: Indexer;
-}
-
-const FORMAT = 5;
 const HISTORY_MILLIS = 5 * 60_000;
-/** A batch holds the states before and after a write in one document, which may have 16 MiB. */
-const MAX_OBJECT_BYTES = (8 << 20) - (64 << 10);
-const HEAD_BYTES = 32 << 20;
 const SELECT_MILLIS = 5_000;
-const WRITE_MILLIS = 20_000;
 /** The timeout that kube-apiserver sets for its store. */
 const PING_MILLIS = 2_000;
 /** The maximum time that closing the store waits for writes. */
 const LAST_WRITES_MILLIS = 3_000;
 /** The maximum time that closing the store waits for each background task. */
 const SHUTDOWN_MILLIS = 1_000;
+const REPLACED =
+  'the log in MongoDB was dropped or replaced, as by a restore; nothing is read or written until the database is complete again';
 const CLOSED: Health = { ok: false, reason: 'the store is closed' };
-const NO_OVERRIDES: ReadonlyMap<string, string> = new Map();
-/** The time after which the documents of replicas that ended without removing them expire. */
-const WRITER_SECONDS = 3_600;
 
 /** The store in MongoDB, shared by any number of replicas. */
 export class MongoBackend implements Backend {
   private opened: Opened | undefined;
   private closing = false;
+  /** Why the store cannot be used although it is open: its log was replaced; undefined if it can. */
+  private halted: string | undefined;
+  private halting = new AbortController();
+  private resuming: Promise<void> | undefined;
+  private readonly indexes = new Map<string, readonly string[]>();
   private readonly clock: Clock;
   private revisionLookup: RevisionLookup = () => undefined;
   readonly presence = (): MongoPresence => new MongoPresence(this.store().db, this.clock);
@@ -110,13 +90,15 @@ export class MongoBackend implements Backend {
 
   async open(): Promise<void> {
     const { uri, database } = this.options;
-    const { client, db, latest } = await connect(this.connection());
+    const store = await connect(this.connection());
     try {
-      await this.prepare({ db, latest });
-      this.opened = await this.assemble(client, { db, latest });
+      await prepare(store.db, this.options);
+      this.opened = await assemble(this.assembly(store));
+      this.halting = new AbortController();
+      this.halted = undefined;
       this.closing = false;
     } catch (error) {
-      await client.close();
+      await store.client.close();
       if (error instanceof StorageError) throw error;
       const message = `the MongoDB database ${database} cannot be used: ${messageOf(error)}`;
       throw new StorageError(classifyFailure(error), redact(message, uri));
@@ -127,6 +109,8 @@ export class MongoBackend implements Backend {
     const { opened } = this;
     if (opened === undefined || this.closing) return;
     this.closing = true;
+    this.halting.abort();
+    await this.awaitShutdown(this.resuming ?? Promise.resolve());
     await this.awaitShutdown(opened.committer.idle(), LAST_WRITES_MILLIS);
     opened.committer.stop();
     const { indexer, history, follower, projector, writers, client } = opened;
@@ -137,8 +121,11 @@ export class MongoBackend implements Backend {
   }
 
   write(request: WriteRequest): Promise<WriteResult> {
-    if (this.opened === undefined || this.closing) return Promise.reject(closed());
-    return this.opened.committer.write(request);
+    try {
+      return this.store().committer.write(request);
+    } catch (error) {
+      return Promise.reject(unavailable(error));
+    }
   }
 
   async corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {
@@ -169,11 +156,12 @@ export class MongoBackend implements Backend {
   }
 
   async currentRevision(): Promise<Revision> {
-    const { place, committer } = this.store();
-    const acknowledged = committer.acknowledged;
+    const { place, committer, follower, continuity } = this.store();
+    const committed = Math.max(committer.acknowledged, follower.revision);
     const newest = await this.answer(newestRevision(place));
-    if (newest < acknowledged) {
-      const message = `MongoDB returned revision ${newest}, but revision ${acknowledged} was already committed`;
+    if (newest < committed) {
+      await this.answer(continuity.checkEnd(committed));
+      const message = `MongoDB returned revision ${newest}, but revision ${committed} was already committed`;
       throw new StorageError('unavailable', message);
     }
     return newest;
@@ -201,10 +189,8 @@ export class MongoBackend implements Backend {
   }
 
   async ping(): Promise<void> {
-    const { place } = this.store();
     const late = `MongoDB has not answered for ${PING_MILLIS / 1000} s`;
-    const answer = this.answer(newestRevision(place));
-    await withTimeout(systemClock, PING_MILLIS, answer, () => new StorageError('unavailable', late));
+    await withTimeout(systemClock, PING_MILLIS, this.currentRevision(), () => new StorageError('unavailable', late));
   }
 
   async raise(above: Revision): Promise<void> {
@@ -229,15 +215,16 @@ export class MongoBackend implements Backend {
   }
 
   index(resource: string, fields: readonly string[]): void {
+    this.indexes.set(resource, fields);
     this.opened?.indexer.want(resource, fields);
   }
 
   following(): Health {
-    return this.opened?.follower.health() ?? CLOSED;
+    return this.halt() ?? this.opened?.follower.health() ?? CLOSED;
   }
 
   writing(): Health {
-    return this.opened?.committer.state() ?? CLOSED;
+    return this.halt() ?? this.opened?.committer.state() ?? CLOSED;
   }
 
   private async *eventsAfter(
@@ -258,8 +245,13 @@ export class MongoBackend implements Backend {
     await withTimeout(systemClock, millis, work).catch(() => undefined);
   }
 
+  private halt(): Health | undefined {
+    return this.halted === undefined ? undefined : { ok: false, reason: this.halted };
+  }
+
   private store(): Opened {
     if (this.opened === undefined || this.closing) throw closed();
+    if (this.halted !== undefined) throw new StorageError('unavailable', this.halted);
     return this.opened;
   }
 
@@ -286,97 +278,51 @@ export class MongoBackend implements Backend {
     return this.options.historyMillis ?? HISTORY_MILLIS;
   }
 
-  /** Sets or checks the format of the database, and creates the TTL index of the writers. */
-  private async prepare({ db }: Database): Promise<void> {
-    const format = await metaOf(db).findOneAndUpdate(
-      { _id: 'format' },
-      { $setOnInsert: { version: FORMAT } },
-      { upsert: true, returnDocument: 'after' },
-    );
-    if (format?.version !== FORMAT) {
-      throw new StorageError(
-        'unusable',
-        `the MongoDB database ${this.options.database} has format ${String(format?.version)}, which this version of Annex does not support: use another version, or another database`,
-      );
-    }
-    await db.collection(WRITERS).createIndex({ seen: 1 }, { expireAfterSeconds: WRITER_SECONDS }, {});
+  private assembly(store: AssemblyOptions['store']): AssemblyOptions {
+    const { options, clock, historyMillis } = this;
+    const lookUpRevision: RevisionLookup = (resource, key) => this.revisionLookup(resource, key);
+    const connection = this.connection();
+    const onReplaced = (reason: string): void => this.replaced(reason);
+    return { store, options, connection, clock, historyMillis, lookUpRevision, onReplaced };
   }
 
-  private async assemble(client: MongoClient, store: Database): Promise<Opened> {
-    const { clock, historyMillis } = this;
-    const name = this.options.log ?? MAIN_LOG;
-    const place = logPlace(store, name);
-    const writer = randomUUID();
-    const writers = await this.join(client, store, writer);
-    const revision = await projectedUpTo(place);
-    const newest = await newestBatch(place);
-    const known = new KnownStates(HEAD_BYTES, revision, (resource, key) => this.revisionLookup(resource, key));
-    const backlog = new Backlog(clock);
-    const follower = new LogFollower({
-      client,
-      place,
-      clock,
-      known,
-      backlog,
-      revision,
-      head: newest?.last === revision ? newest : undefined,
-      writer,
-      historyMillis,
-      oldest: () => history.oldest,
-      onCompacted: (before) => history.lost(before),
-      failed: (error) => this.options.observer?.streamFailed(name, error),
-    });
-    const failed = (error: unknown): void => this.options.observer?.projectionFailed(name, error);
-    const projector = new Projector({ place, clock, backlog, writer, failed });
-    const renew = (): Promise<void> => writers.announce();
-    const history: History = new History({ place, clock, historyMillis, follower, backlog, projector, renew });
-    const current = new CurrentStates({ place, follower, backlog });
-    const committer = new Committer({
-      clock,
-      appender: new Appender({ place, writers, historyMillis }),
-      follower,
-      known,
-      current,
-      projector,
-      writers,
-      writer,
-      historyMillis,
-      maxObjectBytes: this.options.maxObjectBytes ?? MAX_OBJECT_BYTES,
-      writeMillis: this.options.writeMillis ?? WRITE_MILLIS,
-      onStartOver: () => this.options.observer?.startedOver(name),
-    });
-    await history.start();
-    await follower.catchUp();
-    follower.start();
-    projector.start();
-    const indexer = this.indexer(store.db);
-    const reader = new Reader(current);
-    const { db } = store;
-    return { client, db, place, reader, backlog, projector, follower, committer, history, writers, indexer };
+  /** Stops everything at once, because the log is not the one that was followed, until the database is complete again. */
+  private replaced(reason: string): void {
+    const { opened } = this;
+    if (opened === undefined || this.closing || this.halted !== undefined) return;
+    this.halted = `${REPLACED} (${reason})`;
+    this.options.observer?.halted(this.options.log ?? MAIN_LOG, this.halted);
+    const { committer, follower, backlog } = opened;
+    const above = Math.max(follower.revision, committer.acknowledged);
+    committer.stop();
+    // What only the former log had must not get among the objects of the new one.
+    backlog.clear();
+    this.resuming = this.resumeAbove(opened, above).finally(() => (this.resuming = undefined));
   }
 
-  /** Registers this replica, and agrees with the others on the logs. */
-  private async join(client: MongoClient, store: Database, writer: string): Promise<Writers> {
-    const { clock, historyMillis } = this;
-    const { database, log = MAIN_LOG, overrides = NO_OVERRIDES } = this.options;
-    const layout = layoutText(overrides);
-    const connect = (): MongoClient => newClient(this.connection());
-    const writers = new Writers({ client, database, clock, id: writer, log, layout, connect });
-    await writers.announce();
-    try {
-      if (log === MAIN_LOG) await new LogLayout({ ...store, database, clock, historyMillis, overrides }).settle();
-    } catch (error) {
+  /** Revisions above the former end are new to every client, so that none takes a state of the new log for one of the former. */
+  private async resumeAbove(former: Opened, above: Revision): Promise<void> {
+    const { clock, options } = this;
+    const { client, db, latest, place, follower, history, projector, indexer, writers, writer } = former;
+    const error = new StorageError('unavailable', REPLACED);
+    await Promise.allSettled([indexer.stop(), history.stop(), follower.stop(error), projector.stop()]);
+    const log = options.log ?? MAIN_LOG;
+    const resume = async (): Promise<void> => {
+      // Written after the log was replaced, it would claim too much. Without it, batches are only projected again.
+      await metaOf(db).deleteOne({ _id: projectedId(writer) });
+      await prepare(db, options);
+      const opened = await assemble({ ...this.assembly({ client, db, latest }), above });
+      this.opened = opened;
+      for (const [resource, fields] of this.indexes) opened.indexer.want(resource, fields);
+      this.halted = undefined;
+      options.observer?.resumed(log);
       await writers.close().catch(() => undefined);
-      throw error;
-    }
-    return writers;
-  }
-
-  private indexer(db: Db): Indexer {
-    return new Indexer({
-      clock: this.clock,
-      collection: (resource) => statesOf(db, resource),
-      failed: (resource, error) => this.options.observer?.indexFailed(resource, error),
-    });
+    };
+    const waits = (reason: string): void => {
+      if (this.halted === reason) return;
+      this.halted = reason;
+      options.observer?.halted(log, reason);
+    };
+    await awaitRestore({ db, place, clock, signal: this.halting.signal, resume, waits });
   }
 }

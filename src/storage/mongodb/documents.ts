@@ -57,6 +57,8 @@ export interface MetaDocument {
   readonly _id: string;
   readonly version?: number;
   readonly revision?: Revision;
+  /** The cluster that the database belongs to. */
+  readonly uid?: string;
   /** The log that the document is about. */
   readonly log?: string;
   /** Revisions that were committed and projected, with all before them, at certain times by MongoDB's clock. */
@@ -95,6 +97,10 @@ export const DURABLE = { writeConcern: { w: 'majority', journal: true } } as con
 export const META = 'meta';
 export const WRITERS = 'writers';
 export const HELD = 'held';
+export const REPLICAS = 'replicas';
+
+/** What a database of standalone servers belongs to: they are the cluster themselves. */
+export const STANDALONE = 'standalone';
 
 /** The log of all types that have no log of their own. */
 export const MAIN_LOG = '';

@@ -18,7 +18,7 @@ import { projectRest, raiseUnfollowed } from './retention/raise.js';
 
 const LAYOUT = 'logs';
 /** A server that has not announced itself for this long is gone. */
-const GONE_MILLIS = 150_000;
+export const GONE_MILLIS = 150_000;
 const ATTEMPTS = 5;
 
 export interface LayoutOptions extends Database {

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
 import type { Clock } from '../../util/clock.js';
 import type { Presence } from '../interfaces.js';
+import { REPLICAS } from './documents.js';
 import { unavailable } from './connection/failures.js';
 import { withTimeout } from '../../util/with-timeout.js';
 
-const REPLICAS = 'replicas';
 const PRESENT_MILLIS = 15_000;
 /** The time after which the documents of processes that ended without removing them expire. */
 const FORGOTTEN_SECONDS = 3_600;

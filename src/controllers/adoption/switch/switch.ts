@@ -173,11 +173,11 @@ export class Switch implements ReturnParts {
     await this.countWrites(types, signal);
     // Wait first: the cluster's revision advances meanwhile.
     await this.waitUntilCounted(signal);
+    // The log is never behind the objects: a replica that finds it so refuses to start.
+    if (journal.record.first === 0) await backend.raise?.(await this.firstRevision(signal));
     for (const { resource } of types) await staging.install(resource);
-    if (journal.record.first === 0) {
-      await backend.raise?.(await this.firstRevision(signal));
+    if (journal.record.first === 0)
       await journal.write('Preparing', { first: await backend.currentRevision() }, 'the copy is in place');
-    }
     await this.annexDefinitions.create(crds, ESTABLISH_MILLIS, signal);
     await this.servedByReplicas(crds, signal);
     const { first } = journal.record;

@@ -13,8 +13,11 @@ import {
 } from 'mongodb';
 import { errorCode, StorageError } from '../../errors.js';
 import { traceCommands } from './commands.js';
+import { missingCapability } from './capabilities.js';
 import { isTransient } from './failures.js';
 import { redact } from './redact.js';
+import { missingActions } from './rights.js';
+import { refusedUriOption, uriOptions } from './uri-options.js';
 import { messageOf } from '../../../util/error-message.js';
 
 /** A database, and how to read it if no acknowledged write may be missing. */
@@ -55,7 +58,7 @@ const CLIENT_OPTIONS: MongoClientOptions = {
   maxPoolSize: 32,
 };
 
-/** The options that the URI may override, about timeouts and connections. The guarantees of writes are not configurable. */
+/** The options that the URI may override, about timeouts and connections (uri-options.ts has all that it may say). */
 const TUNABLE = new Set([
   'appName',
   'connectTimeoutMS',
@@ -69,8 +72,7 @@ const TUNABLE = new Set([
 const LEAST_CONNECTIONS = 4;
 
 function clientOptions(uri: string, selectMillis: number): MongoClientOptions {
-  const [, query = ''] = uri.split('?', 2);
-  const named = new Map([...new URLSearchParams(query)].map(([name, value]) => [name.toLowerCase(), value]));
+  const named = new Map([...uriOptions(uri)].map(([name, value]) => [name.toLowerCase(), value]));
   const options = { ...CLIENT_OPTIONS, serverSelectionTimeoutMS: selectMillis };
   const wanted = Object.entries(options).filter(([name]) => !TUNABLE.has(name) || !named.has(name.toLowerCase()));
   const connections = Number(named.get('maxpoolsize'));
@@ -94,13 +96,13 @@ export async function connect(options: ConnectionOptions): Promise<Database & { 
   } catch (error) {
     throw new StorageError('unusable', redact(`the MongoDB URI is malformed: ${messageOf(error)}`, uri));
   }
+  const refused = refusedUriOption(uri);
+  if (refused !== undefined) throw new StorageError('unusable', redact(refused, uri));
   try {
     const db = client.db(options.database);
     const latest = new LatestReads(client);
     await client.connect();
-    checkDeployment(await db.command({ hello: 1 }), addressOf(client));
-    // Fails, too, if authentication is required and the URI has no credentials.
-    await db.command({ listCollections: 1, nameOnly: true, authorizedCollections: true });
+    await checkDeployment(db, addressOf(client));
     return { client, db, latest };
   } catch (error) {
     await client.close().catch(() => undefined);
@@ -109,7 +111,22 @@ export async function connect(options: ConnectionOptions): Promise<Database & { 
   }
 }
 
-function checkDeployment(hello: Document, address: string): void {
+async function checkDeployment(db: Db, address: string): Promise<void> {
+  const hello = await db.command({ hello: 1 });
+  checkReplicaSet(hello, address);
+  // Fails, too, if authentication is required and the URI has no credentials.
+  await db.command({ listCollections: 1, nameOnly: true, authorizedCollections: true });
+  const actions = await missingActions(db);
+  if (actions.length > 0) {
+    const what = `may not ${actions.join(', ')} in the database ${db.databaseName}`;
+    throw new StorageError('unusable', `MongoDB at ${address}: the user of the MongoDB URI ${what}; grant it readWrite`);
+  }
+  const capability = await missingCapability(db, hello);
+  if (capability !== undefined)
+    throw new StorageError('unusable', `MongoDB at ${address} does not support ${capability}, which Annex needs`);
+}
+
+function checkReplicaSet(hello: Document, address: string): void {
   const wire: unknown = hello['maxWireVersion'];
   if (typeof wire !== 'number' || wire < OLDEST_WIRE_VERSION) {
     throw new StorageError('unusable', `MongoDB at ${address} is too old: the minimum version is ${OLDEST}`);

@@ -68,6 +68,14 @@ export class Backlog {
     for (const batch of this.all()) if (batch.writer === writer && batch.first <= upTo) this.drop(batch);
   }
 
+  /** Forgets everything, because the log that had it is gone. */
+  clear(): void {
+    this.batches.clear();
+    this.states.clear();
+    this.projected.clear();
+    this.bytes = 0;
+  }
+
   /** Returns the first revision up to which the batches of each writer are known to be projected at the moment. */
   known(): ReadonlyMap<string, Revision> {
     return new Map(this.projected);

@@ -28,6 +28,8 @@ export interface FollowerOptions {
   oldest(): Revision;
   /** Called when events up to a revision are no longer delivered. */
   onCompacted(revision: Revision): void;
+  /** Called when the collection of the log, of which something was known, was dropped or renamed. */
+  onDropped(): void;
   /** Called when the change stream failed. */
   failed(error: unknown): void;
 }
@@ -47,7 +49,6 @@ const TOKEN_ATTEMPTS = 3;
 
 /** A committed batch. */
 export interface Followed extends Head {
-  readonly writer: string;
   readonly events: readonly LogEvent[];
   /** The written values, if this replica itself learned of the commit. */
   readonly values?: readonly (EncodedObject | undefined)[];
@@ -114,9 +115,10 @@ export class LogFollower {
     this.following = this.follow();
   }
 
-  async stop(): Promise<void> {
+  /** Stops, and ends all readers with an error. */
+  async stop(error = closed()): Promise<void> {
     this.stopping.abort();
-    this.feed.end(closed());
+    this.feed.end(error);
     this.wake();
     await this.following;
   }
@@ -136,7 +138,7 @@ export class LogFollower {
     }
     if (first > revision + 1) return false;
     this.at = moment;
-    this.newest = { first, last };
+    this.newest = { first, last, writer };
     if (events.length === 0) {
       this.restartFrom(last);
       return true;
@@ -274,6 +276,7 @@ export class LogFollower {
           this.lastResponseAt = this.options.clock.monotonic();
         });
         token = undefined;
+        if (this.newest !== undefined && !this.stopping.signal.aborted) this.options.onDropped();
       } catch (error) {
         if (this.stopping.signal.aborted) return;
         failures++;

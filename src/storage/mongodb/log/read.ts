@@ -66,15 +66,16 @@ export async function batchWith(place: LogPlace, revision: Revision): Promise<st
 
 /** Returns the newest batch, read so that nothing is missing that any replica acknowledged before; undefined for a new log. */
 export async function newestBatch(place: LogPlace): Promise<Head | undefined> {
-  const options = { sort: { _id: -1 }, projection: { last: 1 }, ...place.latest.options } as const;
+  const options = { sort: { _id: -1 }, projection: { last: 1, writer: 1 }, ...place.latest.options } as const;
   const found = await batchesOf(place).findOne({}, options);
-  return found === null ? undefined : { first: found._id, last: found.last };
+  return found === null ? undefined : { first: found._id, last: found.last, writer: found.writer };
 }
 
-/** The range of revisions of a log's newest batch. */
+/** The range of revisions of a log's newest batch, and who wrote it. */
 export interface Head {
   readonly first: Revision;
   readonly last: Revision;
+  readonly writer: string;
 }
 
 /**

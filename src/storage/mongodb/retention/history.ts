@@ -25,6 +25,8 @@ export interface HistoryOptions {
   readonly follower: Pick<LogFollower, 'revision' | 'head'>;
   readonly backlog: Pick<Backlog, 'lowest'>;
   readonly projector: Pick<Projector, 'settled'>;
+  /** Checks that the log is still the one that was followed; rejects if it is not. Called before anything is removed. */
+  check(): Promise<void>;
   /** Called from time to time, during maintenance of the history. */
   renew(): Promise<void>;
 }
@@ -98,6 +100,7 @@ export class History {
 
   private async trim(): Promise<void> {
     const { place, clock, historyMillis, follower, backlog } = this.options;
+    await this.options.check();
     const now = clock.monotonic();
     if (now - this.renewed > RENEW_MILLIS) {
       this.renewed = now;

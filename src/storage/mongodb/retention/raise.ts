@@ -31,7 +31,7 @@ export async function appendGap(place: LogPlace, above: Revision, clock: Clock, 
       throw error;
     }
     // After a longer time the revision may have been taken and trimmed. Then this gap is never seen, and another one does no harm.
-    if (clock.monotonic() - begun < historyMillis / 2) return { first, last };
+    if (clock.monotonic() - begun < historyMillis / 2) return { first, last, writer: '' };
   }
 }
 
