@@ -7,8 +7,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 out=${ANNEX_TOOLS_DIR:-$here/../../.cache/tools}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-version=v1.36.3
-set_version="-X k8s.io/component-base/version.gitVersion=$version -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 -X k8s.io/client-go/pkg/version.gitVersion=$version"
+version=v1.37.2
+set_version="-X k8s.io/component-base/version.gitVersion=$version -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37 -X k8s.io/client-go/pkg/version.gitVersion=$version"
 for name in "$@"; do
   [ -x "$out/$name" ] && continue
   cd "$here"
