@@ -43,8 +43,8 @@ export class FieldManager {
    * Tracks a create, an update or any patch except apply: assigns the differences between `live` and `next` to
    * `manager` (if empty: `unknown`). Sets or removes `next.metadata.managedFields`, changes nothing else, and returns
    * `next`. Unchanged entries are the same objects as in `next` or `live`, so copy them before modifying them in place.
-   * A failure (for example an object that does not match its schema) never fails the request: the object then has no
-   * managedFields. The only error that is thrown is ConversionPending, and `next` is then unchanged.
+   * A failure (for example an object that does not match its schema) never fails the request: the object then keeps the
+   * managedFields of `live`. The only error that is thrown is ConversionPending, and `next` is then unchanged.
    */
   update(live: KubeObject | undefined, next: KubeObject, manager: string): KubeObject {
     let entries: ManagedFieldsEntry[] | undefined;
@@ -53,6 +53,7 @@ export class FieldManager {
     } catch (error) {
       if (error instanceof ConversionPending) throw error;
       this.options.onError?.(error, next);
+      entries = live?.metadata.managedFields;
     }
     setManagedFields(next, entries);
     return next;
@@ -77,7 +78,7 @@ export class FieldManager {
   }
 
   private updated(live: KubeObject | undefined, next: KubeObject, manager: string): ManagedFieldsEntry[] | undefined {
-    // Only subresources accept another kind, which their strategy then corrects. The error makes the object lose its managedFields.
+    // Only subresources accept another kind, which their strategy then corrects. The error makes the object keep those of `live`.
     if (next.kind !== this.options.kind.kind || next.apiVersion !== this.version)
       throw new Error(`unexpected object type: ${kindText(next)}`);
     const managed = this.decodeLiveOrNext(live, next);

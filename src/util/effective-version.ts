@@ -1,9 +1,9 @@
 import { aggregateMessages } from './error-message.js';
 
 /** The minor version of Kubernetes 1.x whose behavior is implemented. */
-export const CURRENT_MINOR = 36;
+export const CURRENT_MINOR = 37;
 /** The oldest version that can be emulated. */
-const FLOOR_MINOR = 33;
+const FLOOR_MINOR = 34;
 const COMPONENT = 'kube';
 
 interface Version {

@@ -17,12 +17,8 @@ interface FeatureSpec extends FeatureState {
   readonly needs?: readonly string[];
 }
 
-const GA_SINCE_34 = {
-  stage: '',
-  default: true,
-  locked: true,
-  earlier: [{ until: 33, stage: 'BETA', default: true }],
-} as const satisfies FeatureSpec;
+/** A feature that kube-apiserver 1.37 no longer has a gate for. Ours stays for the releases that follow the one that announced its end. */
+const GA_SINCE_34 = { stage: '', default: true, locked: true } as const satisfies FeatureSpec;
 
 const BETA_SINCE_36 = {
   stage: 'BETA',
@@ -30,13 +26,25 @@ const BETA_SINCE_36 = {
   earlier: [{ until: 35, stage: 'ALPHA', default: false }],
 } as const satisfies FeatureSpec;
 
-/** All feature gates of Annex. A gate is listed only while there is code that checks it. */
+const NEW_IN_37 = {
+  stage: 'BETA',
+  default: true,
+  earlier: [{ until: 36, stage: 'PRE-ALPHA', default: false }],
+} as const satisfies FeatureSpec;
+
+/**
+ * All feature gates of Annex. A gate is listed only while there is code that checks it. docs/kubernetes-versions.md says why the other
+ * gates of kube-apiserver are missing.
+ */
 const FEATURES = {
   APIResponseCompression: { stage: 'BETA', default: true },
-  APIServerTracing: GA_SINCE_34,
   AllowParsingUserUIDFromCertAuth: { stage: 'BETA', default: true },
-  AllowUnsafeMalformedObjectDeletion: { stage: 'ALPHA', default: false },
-  AuthorizeNodeWithSelectors: { ...GA_SINCE_34, needs: ['AuthorizeWithSelectors'] },
+  AllowUnsafeMalformedObjectDeletion: {
+    stage: 'BETA',
+    default: true,
+    earlier: [{ until: 36, stage: 'ALPHA', default: false }],
+  },
+  AuthorizeNodeWithSelectors: GA_SINCE_34,
   AuthorizeWithSelectors: GA_SINCE_34,
   CBORServingAndStorage: { stage: 'ALPHA', default: false },
   ComponentFlagz: BETA_SINCE_36,
@@ -56,20 +64,25 @@ const FEATURES = {
     // Without effect if DeclarativeValidation is disabled, but no dependency: that gate can be disabled alone.
     earlier: [{ until: 35, stage: 'PRE-ALPHA', default: false }],
   },
-  DeclarativeValidationTakeover: {
-    stage: 'DEPRECATED',
-    default: false,
-    needs: ['DeclarativeValidation'],
-    earlier: [{ until: 35, stage: 'BETA', default: false }],
-  },
-  ListFromCacheSnapshot: {
+  ExcludeAdmissionWebhookVirtualResources: NEW_IN_37,
+  ListFromCacheSnapshot: { stage: 'BETA', default: true },
+  ManifestBasedAdmissionControlConfig: {
     stage: 'BETA',
     default: true,
-    earlier: [{ until: 33, stage: 'ALPHA', default: false }],
+    earlier: [
+      { until: 35, stage: 'PRE-ALPHA', default: false },
+      { until: 36, stage: 'ALPHA', default: false },
+    ],
+  },
+  ShardedListAndWatch: {
+    stage: 'ALPHA',
+    default: false,
+    earlier: [{ until: 35, stage: 'PRE-ALPHA', default: false }],
   },
   StructuredAuthenticationConfiguration: GA_SINCE_34,
   UnauthenticatedHTTP2DOSMitigation: { stage: 'BETA', default: true },
   WatchList: { stage: 'BETA', default: false },
+  WatchListCompression: NEW_IN_37,
 } as const satisfies Record<string, FeatureSpec>;
 
 export type FeatureName = keyof typeof FEATURES;

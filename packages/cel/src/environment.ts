@@ -166,7 +166,7 @@ export class Environment implements Declarations {
     return Parser.parse(source, {
       macros: this.macros,
       optionalSyntax: this.options.optionalSyntax ?? false,
-      escapedFields: this.options.escapedFields ?? false,
+      escapedFields: this.options.escapedFields ?? true,
     });
   }
 }

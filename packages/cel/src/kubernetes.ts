@@ -1,7 +1,7 @@
 import { Environment } from './environment.js';
 import type { Library } from './library/library.js';
 import { AUTHORIZER_LIBRARY, SELECTORS_LIBRARY } from './library/authorizer.js';
-import { EXTENDED_LISTS_LIBRARY, LISTS_LIBRARY } from './library/lists.js';
+import { EXTENDED_LISTS_LIBRARY, INCLUDES_LIBRARY, LISTS_LIBRARY } from './library/lists.js';
 import { FORMAT_LIBRARY } from './library/kubernetes/named-formats.js';
 import { CIDR_LIBRARY, IP_LIBRARY } from './library/kubernetes/net.js';
 import { OPTIONAL_LIBRARY } from './library/optional.js';
@@ -39,10 +39,11 @@ export const LIBRARIES: readonly VersionedLibrary[] = [
   { library: TWO_VARIABLE_LIBRARY, since: 32 },
   { library: SEMVER_LIBRARY, since: 33 },
   { library: EXTENDED_LISTS_LIBRARY, since: 34 },
+  { library: INCLUDES_LIBRARY, since: 37 },
 ];
 
 /** The emulated minor version. New expressions may use only features of the version before it, so that a downgrade remains possible. */
-const CURRENT_MINOR = 36;
+const CURRENT_MINOR = 37;
 const DEFAULT_COMPATIBILITY = CURRENT_MINOR - 1;
 
 const environments = new Map<number, Environment>();

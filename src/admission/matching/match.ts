@@ -5,6 +5,7 @@ import type { AdmissionAttributes, VersionedResource } from '../interfaces.js';
 import type { NamespaceSource } from '../sources.js';
 import { type MatchCriteria, readable } from './criteria.js';
 import { type Rule, ruleMatches } from './rules.js';
+import { featureGates } from '../../util/feature-gates.js';
 import { type MaybePromise, then } from '../../util/maybe-promise.js';
 
 const EXEMPT = new Set([
@@ -16,9 +17,24 @@ const EXEMPT = new Set([
   'MutatingAdmissionPolicyBinding',
 ]);
 
-/** Reports whether a request is for the configuration of admission itself, which no webhook may lock. */
-export const isExempt = ({ kind }: AdmissionAttributes): boolean =>
-  kind.group === 'admissionregistration.k8s.io' && EXEMPT.has(kind.kind);
+/** Authentication and authorization reviews, by group and resource. */
+export const VIRTUAL_RESOURCES: ReadonlySet<string> = new Set([
+  'authentication.k8s.io/selfsubjectreviews',
+  'authentication.k8s.io/tokenreviews',
+  'authorization.k8s.io/localsubjectaccessreviews',
+  'authorization.k8s.io/selfsubjectaccessreviews',
+  'authorization.k8s.io/selfsubjectrulesreviews',
+  'authorization.k8s.io/subjectaccessreviews',
+]);
+
+/**
+ * Reports whether a request is for the configuration of admission itself, which no webhook may lock, or for a review, which the
+ * request of a webhook may need.
+ */
+export const isExempt = ({ kind, resource }: AdmissionAttributes): boolean =>
+  (kind.group === 'admissionregistration.k8s.io' && EXEMPT.has(kind.kind)) ||
+  (featureGates.enabled('ExcludeAdmissionWebhookVirtualResources') &&
+    VIRTUAL_RESOURCES.has(`${resource.group}/${resource.resource}`));
 
 /**
  * Returns the resource and kind under which the criteria match a request, or undefined if they do not. Rules are

@@ -30,11 +30,8 @@ export interface Facts {
   readonly unpruned?: boolean;
   /** Set if admission changed it. It may have fields that the schema does not know, which validating admission still sees. */
   readonly mutated?: true;
-  /**
-   * The error in the metadata that an apply produced. Storing fails with it if the object has to be converted, because conversion
-   * decodes the metadata.
-   */
-  readonly unreadable?: string;
+  /** Of metadata: what a write put there that is not of the field's type, and why. It is left out, and validation refuses it. */
+  readonly unreadable?: { readonly members: JsonObject; readonly error: string };
 }
 
 export function addFacts(object: JsonObject, facts: Facts): void {

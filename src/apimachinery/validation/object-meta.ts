@@ -1,4 +1,4 @@
-import { FieldPath, type FieldError, forbidden, invalid, Printed, required, tooLong } from '../meta/field-error.js';
+import { FieldPath, type FieldError, forbidden, invalid, notSupported, Printed, required, tooLong } from '../meta/field-error.js';
 import { deepEqual, type JsonValue } from '../json/json.js';
 import {
   compareUtf8,
@@ -19,6 +19,7 @@ const TOTAL_ANNOTATION_SIZE_LIMIT = 256 * 1024;
 export const FIELD_IMMUTABLE = 'field is immutable';
 export const FIELD_MANAGER_MAX_LENGTH = 128;
 const MAX_SUBRESOURCE_LENGTH = 256;
+const OPERATIONS = ['Apply', 'Update'];
 
 export const FINALIZER_ORPHAN_DEPENDENTS = 'orphan';
 export const FINALIZER_DELETE_DEPENDENTS = 'foregroundDeletion';
@@ -66,11 +67,12 @@ function validateOwnerReference(ref: OwnerReference, path: FieldPath): FieldErro
   const errors: FieldError[] = [];
   const apiVersion = ref.apiVersion ?? '';
   const gv = parseGroupVersion(apiVersion);
-  if ((gv?.version ?? '') === '')
-    errors.push(invalid(path.child('apiVersion'), apiVersion, 'version must not be empty'));
+  if (apiVersion === '') errors.push(required(path.child('apiVersion'), 'must not be empty'));
+  else if ((gv?.version ?? '') === '') {
+    errors.push(invalid(path.child('apiVersion'), apiVersion, 'must be <group>/<version> or <version>'));
+  }
   for (const field of ['kind', 'name', 'uid'] as const) {
-    // With an unreadable apiVersion Go's GroupVersionKind still has the kind.
-    if ((ref[field] ?? '') === '') errors.push(invalid(path.child(field), '', 'must not be empty'));
+    if ((ref[field] ?? '') === '') errors.push(required(path.child(field), 'must not be empty'));
   }
   if (apiVersion === 'v1' && ref.kind === 'Event') {
     errors.push(
@@ -89,8 +91,8 @@ function validateOwnerReferences(refs: readonly OwnerReference[] | undefined, pa
   let first = '';
   let listed: string | undefined;
   let listedLength = 0;
-  for (const ref of refs) {
-    errors.push(...validateOwnerReference(ref, path));
+  for (const [i, ref] of refs.entries()) {
+    errors.push(...validateOwnerReference(ref, path.index(i)));
     if (ref.controller !== true || listedLength > MAX_LISTED) continue;
     const current = `${ref.kind ?? ''}/${ref.name ?? ''}`;
     if (first === '') {
@@ -162,9 +164,8 @@ function validateManagedFields(entries: readonly ManagedFieldsEntry[] | undefine
   entries?.forEach((entry, i) => {
     const at = path.index(i);
     const operation = entry.operation ?? '';
-    if (operation !== 'Apply' && operation !== 'Update') {
-      errors.push(invalid(at.child('operation'), operation, 'must be `Apply` or `Update`'));
-    }
+    if (operation === '') errors.push(required(at.child('operation'), 'must not be empty'));
+    else if (!OPERATIONS.includes(operation)) errors.push(notSupported(at.child('operation'), operation, OPERATIONS));
     const fieldsType = entry.fieldsType ?? '';
     if (fieldsType !== '' && fieldsType !== 'FieldsV1') {
       errors.push(invalid(at.child('fieldsType'), fieldsType, 'must be `FieldsV1`'));
@@ -175,6 +176,11 @@ function validateManagedFields(entries: readonly ManagedFieldsEntry[] | undefine
     }
   });
   return errors;
+}
+
+function validateGeneration({ generation }: ObjectMeta, path: FieldPath): FieldError[] {
+  if (generation === undefined || generation >= 0) return [];
+  return [invalid(path.child('generation'), generation, 'must be greater than or equal to 0')];
 }
 
 /** Validates the metadata of an object to create, after name generation. */
@@ -197,9 +203,7 @@ export function validateObjectMeta(
     if (namespace !== '') errors.push(forbidden(namespacePath, 'not allowed on this type'));
   } else if (namespace === '') errors.push(required(namespacePath));
   else errors.push(...labelErrors(namespace, namespacePath));
-  if ((meta.generation ?? 0) < 0) {
-    errors.push(invalid(path.child('generation'), meta.generation, 'must be greater than or equal to 0'));
-  }
+  errors.push(...validateGeneration(meta, path));
   errors.push(
     ...validateLabels(meta.labels, path.child('labels')),
     ...validateAnnotations(meta.annotations, path.child('annotations')),
@@ -242,6 +246,7 @@ export function validateObjectMetaUpdate(meta: ObjectMeta, old: ObjectMeta): Fie
   if ((meta.resourceVersion ?? '') === '') {
     errors.push(invalid(METADATA.child('resourceVersion'), '', 'must be specified for an update'));
   }
+  errors.push(...validateGeneration(meta, METADATA));
   if ((meta.generation ?? 0) < (old.generation ?? 0)) {
     errors.push(invalid(METADATA.child('generation'), meta.generation ?? 0, 'must not be decremented'));
   }

@@ -34,7 +34,7 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
   const { namespace, name } = context.info;
   if (options.ignoreStoreReadError) {
     await authorizeUnsafeDelete(scope);
-    await deleteUndecodable(scope.store, namespace, name);
+    await deleteUndecodable(scope.store, namespace, name, options.dryRun);
     await writeSuccess(sink, 200, { name, kind: served.gvk.kind }, { showsCode: true });
     return;
   }

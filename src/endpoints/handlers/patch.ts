@@ -21,6 +21,7 @@ import { decodePatched, newInvalidPatch } from './codec/patched-object.js';
 import { negotiateObject } from './respond.js';
 import { Query } from './request/query.js';
 import type { RequestScope } from '../router/scope.js';
+import { checkSyntax, isConversionError } from './request/patch-syntax.js';
 import { checkName, requireNamespace } from './request/target.js';
 import { updateAndRespond } from './update.js';
 import { warnOfStrictErrors } from './codec/decode-body.js';
@@ -53,6 +54,7 @@ async function patch(
   options: WriteOptions,
   sink: ResponseSink,
 ): Promise<void> {
+  checkSyntax(patchType, body);
   scope.context.audit?.requestObject(() => patchForAudit(body));
   const apply = isApply(patchType);
   requireNamespace(scope);
@@ -100,16 +102,15 @@ function applyMechanism(scope: RequestScope, patchType: string, body: Buffer, op
     }
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    const converting = /^(?:yaml: |json: unsupported value|unsupported map key)/.test(error.message);
-    const text = converting ? `error converting YAML to JSON: ${error.message}` : error.message;
-    throw newBadRequest(`error decoding YAML: ${text}`);
+    const text = isConversionError(error) ? `error converting YAML to JSON: ${error.message}` : error.message;
+    throw newBadRequest(`error decoding patch: ${text}`);
   }
   const configuration = value;
   return (current) => {
     const by = { manager: options.fieldManager, force: options.force };
     const next = scope.fieldManager.apply(current, deepCopy(configuration), by);
     if (duplicates.length > 0 && options.fieldValidation === 'Strict') {
-      throw newBadRequest(`error strict decoding YAML: error converting YAML to JSON: ${duplicates.join(', ')}`);
+      throw newBadRequest(`error strict decoding patch: error converting YAML to JSON: ${duplicates.join(', ')}`);
     }
     if (duplicates.length > 0 && options.fieldValidation === 'Warn') {
       warnOfStrictErrors(scope.context, duplicates);

@@ -1,7 +1,7 @@
 import type { VersionedResource } from '../../admission/interfaces.js';
 import { ApiError, newInternalError } from '../../apimachinery/meta/errors.js';
 import { noteFloats } from '../../apimachinery/json/float.js';
-import { type JsonObject, textAt } from '../../apimachinery/json/json.js';
+import { type JsonObject, type JsonValue, textAt } from '../../apimachinery/json/json.js';
 import {
   formatGroupVersion,
   formatGroupVersionKind,
@@ -14,6 +14,7 @@ import {
 import { MetadataError, readMetadata, type WrongTypePolicy } from '../../schema/metadata.js';
 import { retryOnPendingConversion } from '../generic/loopback/conversion-retry.js';
 import type { AdmissionView } from '../rest/served.js';
+import { readFaultyMetadata } from './applied-metadata.js';
 import { type FormOf, readScale } from './compiled.js';
 import type { Conversion } from './conversion/conversion.js';
 import type { Definition, DefinitionVersion } from './definition.js';
@@ -65,7 +66,8 @@ function checkKind(changed: JsonObject, wanted: GroupVersionKind): void {
 function withMetadata(changed: JsonObject, wrong: WrongTypePolicy): KubeObject {
   const { metadata } = changed;
   try {
-    return { ...changed, metadata: metadata === undefined ? {} : readMetadata(metadata, wrong) };
+    const read = wrong === 'drop' ? readFaultyMetadata : (value: JsonValue): JsonObject => readMetadata(value, wrong);
+    return { ...changed, metadata: metadata === undefined ? {} : read(metadata) };
   } catch (error) {
     if (error instanceof MetadataError)
       throw newInternalError(wrong === 'drop' ? 'system metadata was not initialized' : error.message);

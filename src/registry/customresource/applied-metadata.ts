@@ -1,6 +1,9 @@
 import { addFacts, FACTS, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { type FieldError, FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import { MetadataError, readMetadata } from '../../schema/metadata.js';
+import { conversionError } from '../../apimachinery/scheme/convert.js';
+import { type GoType, goType } from '../../apimachinery/scheme/types.js';
+import { readMetadata } from '../../schema/metadata.js';
 
 /** The fields that are set again before an object is stored. */
 const SYSTEM_FIELDS = new Set([
@@ -56,20 +59,48 @@ function replaceNulls(value: JsonValue | undefined, by: string | undefined): boo
   return found;
 }
 
+/** Returns the Go type of ObjectMeta. All built-in types have the same. */
+function objectMetaType(): GoType {
+  const type = goType({ group: '', version: 'v1', kind: 'ConfigMap' })?.fields.get('metadata')?.type;
+  if (type === undefined) throw new Error('the type of metadata is missing');
+  return type;
+}
+
 /**
- * Rewrites the deletion fields as they are read back: unreadable values are dropped, times get their usual form. Returns why they
- * cannot be read, if so.
+ * Reads metadata that a patch, an apply or a mutation produced. Fields of wrong types are left out, as kube-apiserver's accessors do, and
+ * noted as a fact of the metadata, for which validation refuses the object.
  */
-export function readDeletion(metadata: JsonObject): string | undefined {
+export function readFaultyMetadata(given: JsonValue): JsonObject {
+  const metadata = readMetadata(given, 'drop');
+  const type = objectMetaType();
+  const error = isObject(given) ? conversionError(type, given) : undefined;
+  if (error === undefined || !isObject(given)) return metadata;
+  const members: JsonObject = {};
+  for (const key in given) {
+    const value = given[key];
+    const field = type.fields.get(key)?.type;
+    if (value === undefined || field === undefined || conversionError(field, value) === undefined) continue;
+    members[key] = value;
+    Reflect.deleteProperty(metadata, key);
+  }
+  addFacts(metadata, { unreadable: { members, error } });
+  return metadata;
+}
+
+/** Rewrites the deletion fields in place as they are read back, and notes those that cannot be read. */
+export function readDeletion(metadata: JsonObject): void {
   const { deletionTimestamp = null, deletionGracePeriodSeconds = null } = metadata;
   const given = { deletionTimestamp, deletionGracePeriodSeconds };
   for (const key in given) Reflect.deleteProperty(metadata, key);
-  Object.assign(metadata, readMetadata(given, 'drop'));
-  try {
-    readMetadata(given, 'throw');
-    return undefined;
-  } catch (error) {
-    if (error instanceof MetadataError) return error.message;
-    throw error;
-  }
+  const read = readFaultyMetadata(given);
+  Object.assign(metadata, read);
+  const unreadable = read[FACTS]?.unreadable;
+  if (unreadable !== undefined) addFacts(metadata, { unreadable });
+}
+
+/** Returns the error of metadata with fields of wrong types. */
+export function unreadableErrors({ metadata }: KubeObject): FieldError[] {
+  const unreadable = metadata[FACTS]?.unreadable;
+  if (unreadable === undefined) return [];
+  return [invalid(FieldPath.of('metadata'), { ...metadata, ...unreadable.members }, unreadable.error)];
 }

@@ -93,8 +93,7 @@ function fieldManager(
       schema.coerce(object);
       if (!isObject(object.metadata)) return;
       dropEmptyMetadata(object, subresource === '');
-      const fault = readDeletion(object.metadata);
-      if (fault !== undefined && subresource === '') addFacts(object, { unreadable: fault });
+      readDeletion(object.metadata);
     },
     clock,
   });

@@ -17,9 +17,7 @@ export function storageCodec(options: ServeOptions, { compiled, view, formOf }: 
   const gvk = gvkOf(definition, compiled.version);
   const storageGroupVersion = `${gvk.group}/${definition.storageVersion}`;
   const stored = (object: KubeObject): MaybePromise<KubeObject> => {
-    const { mutated, unreadable } = object[FACTS] ?? {};
-    if (mutated === true) schema.prune(object);
-    if (unreadable !== undefined && object.apiVersion !== storageGroupVersion) throw new ApiError(500, '', unreadable);
+    if (object[FACTS]?.mutated === true) schema.prune(object);
     return toStored(object, formOf(storageGroupVersion), storageGroupVersion, options);
   };
   return {

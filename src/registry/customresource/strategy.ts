@@ -12,6 +12,7 @@ import { withYieldPoint } from '@annex/cel/yield-point';
 import type { CompiledSchema } from '../../schema/compile.js';
 import type { ValidationOptions } from '../../schema/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
+import { unreadableErrors } from './applied-metadata.js';
 
 export interface CustomStrategyOptions {
   readonly gvk: GroupVersionKind;
@@ -35,7 +36,9 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
     validateCreate(context, object) {
       const typeErrors = validateTypeMeta(gvk, object);
       const mistyped = typeErrors.length > 0;
-      const before = mistyped ? typeErrors : validateObjectMeta(object.metadata, scopeOf(options), nameIsDnsSubdomain);
+      const validMeta = (): FieldError[] =>
+        validateObjectMeta(object.metadata, scopeOf(options), nameIsDnsSubdomain);
+      const before = mistyped ? typeErrors : metadataErrors(object, validMeta);
       return [
         ...before,
         ...withYieldPoint(context.ruleYieldPoint?.(), () => schema.validate(withFloats(object), { before, mistyped })),
@@ -60,6 +63,12 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
   };
 }
 
+/** Returns the errors of metadata: of its types, else those that the validation finds. */
+function metadataErrors(object: KubeObject, validate: () => FieldError[]): FieldError[] {
+  const unreadable = unreadableErrors(object);
+  return unreadable.length > 0 ? unreadable : validate();
+}
+
 /** Returns the validation of updates: kind and metadata first, then the schema. */
 function updateValidation(
   gvk: GroupVersionKind,
@@ -68,7 +77,8 @@ function updateValidation(
   return (context, object, old) => {
     const typeErrors = validateTypeMeta(gvk, object);
     const mistyped = typeErrors.length > 0;
-    const before = mistyped ? typeErrors : validateObjectMetaUpdate(object.metadata, old.metadata);
+    const validMeta = (): FieldError[] => validateObjectMetaUpdate(object.metadata, old.metadata);
+    const before = mistyped ? typeErrors : metadataErrors(object, validMeta);
     const warn = (text: string): void => context.warn(text);
     return [
       ...before,

@@ -21,7 +21,7 @@ export function beforeCreate(
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
   strategy.prepareForCreate?.(context, object);
   if (strategy.hasGeneration === true) object.metadata.generation = 1;
-  throwIfInvalid(served, object, strategy.validateCreate(context, object));
+  throwIfInvalid(served, object, distinct(served, strategy.validateCreate(context, object)));
   throwIfInvalid(served, object, validateObjectMeta(object.metadata, scopeOf(served.type), nameIsPathSegment));
   for (const text of strategy.warningsOnCreate?.(context, object) ?? []) context.warn(text);
   strategy.canonicalize?.(object);
@@ -51,7 +51,7 @@ export function beforeUpdate(
     ...validateObjectMetaUpdate(object.metadata, old.metadata),
     ...strategy.validateUpdate(context, object, old),
   ];
-  throwIfInvalid(served, object, errors);
+  throwIfInvalid(served, object, distinct(served, errors));
   for (const text of strategy.warningsOnUpdate?.(context, object, old) ?? []) context.warn(text);
   strategy.canonicalize?.(object);
 }
@@ -89,6 +89,18 @@ function groupOf(served: ServedVersion, object: KubeObject): string {
   if (storedAs === undefined) return group;
   const [, ...rest] = storedAs.resource.split('.');
   return rest.join('.');
+}
+
+/** The groups of types that kube-apiserver serves without declarative validation. */
+const WITHOUT_DECLARATIVE = new Set(['apiextensions.k8s.io', 'apiregistration.k8s.io', 'kubeannex.io']);
+
+/**
+ * Drops errors that are found twice, by the strategy and by the common validation. kube-apiserver drops them where it validates
+ * declaratively, too, which is in all of its own types.
+ */
+function distinct({ type }: ServedVersion, errors: readonly FieldError[]): readonly FieldError[] {
+  if (errors.length < 2 || type.custom || WITHOUT_DECLARATIVE.has(type.group)) return errors;
+  return [...new Map(errors.map((error) => [String(error), error])).values()];
 }
 
 function throwIfInvalid(served: ServedVersion, object: KubeObject, errors: readonly FieldError[]): void {

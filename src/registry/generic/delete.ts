@@ -64,15 +64,6 @@ export interface DeleteResult {
  * restarts the deletion.
  */
 export async function deleteObject(store: ResourceStore, request: DeleteRequest): Promise<DeleteResult> {
-  const deleted = await deleteWithoutCompanion(store, request);
-  const { companionResource } = request.served.type.deletion;
-  if (companionResource !== undefined && deleted.removed && !request.options.dryRun) {
-    await store.removeCompanion(companionResource, store.key(request.namespace, request.name));
-  }
-  return deleted;
-}
-
-async function deleteWithoutCompanion(store: ResourceStore, request: DeleteRequest): Promise<DeleteResult> {
   const key = store.key(request.namespace, request.name);
   let original = await store.getOriginalState(key);
   for (;;) {

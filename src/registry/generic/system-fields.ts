@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { newBadRequest } from '../../apimachinery/meta/errors.js';
 import { formatTime, type KubeObject, type ObjectMeta, type OwnerReference } from '../../apimachinery/meta/meta.js';
-import { canonicalJson } from '../../apimachinery/json/json.js';
+import { canonicalJson, FACTS } from '../../apimachinery/json/json.js';
 
 /** Letters and digits that form no words (apiserver, storage/names). */
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
@@ -22,6 +22,16 @@ export function wipeSystemFields(meta: ObjectMeta): void {
   delete meta.deletionTimestamp;
   delete meta.deletionGracePeriodSeconds;
   delete meta.selfLink;
+  wipeUnreadable(meta);
+}
+
+/** Forgets values of those fields that were no metadata of their type. */
+function wipeUnreadable(meta: ObjectMeta): void {
+  const unreadable = meta[FACTS]?.unreadable;
+  if (unreadable === undefined) return;
+  const { uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, selfLink, ...members } = unreadable.members;
+  const { unreadable: _, ...facts } = meta[FACTS] ?? {};
+  meta[FACTS] = Object.keys(members).length === 0 ? facts : { ...facts, unreadable: { ...unreadable, members } };
 }
 
 export function fillSystemFields(meta: ObjectMeta, now: number): void {

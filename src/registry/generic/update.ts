@@ -10,7 +10,7 @@ import { beforeCreate, beforeUpdate } from './before.js';
 import type { ResourceStore, TryUpdate } from './store/resource-store.js';
 import { decodeInVersion } from './loopback/conversion-retry.js';
 import { parseObjectResourceVersion } from './resource-version.js';
-import { fillSystemFields } from './system-fields.js';
+import { fillSystemFields, wipeSystemFields } from './system-fields.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const OPTIMISTIC_LOCK = 'the object has been modified; please apply your changes to the latest version and try again';
@@ -60,9 +60,7 @@ export async function updateObject(store: ResourceStore, request: UpdateRequest)
     delete object.metadata.selfLink;
     return { store: await served.toStorage(object) };
   };
-  const { stored, created, removed } = await store.guaranteedUpdate(key, tryUpdate, context);
-  const { companionResource } = served.type.deletion;
-  if (removed && companionResource !== undefined) await store.removeCompanion(companionResource, key);
+  const { stored, created } = await store.guaranteedUpdate(key, tryUpdate, context);
   return { object: response as KubeObject, stored, created };
 }
 
@@ -75,6 +73,7 @@ async function createInstead(store: ResourceStore, request: UpdateRequest): Prom
   const object = await request.transform(undefined);
   parseObjectResourceVersion(object.metadata.resourceVersion);
   if (strategy.checkEscalation !== undefined) await strategy.checkEscalation(context, object, undefined);
+  wipeSystemFields(object.metadata);
   fillSystemFields(object.metadata, store.clock.now());
   beforeCreate(context, served, strategy, request.namespace, object);
   await request.validateCreate(object);

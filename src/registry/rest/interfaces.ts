@@ -89,8 +89,6 @@ export interface DeletionStrategy {
    * as a namespace's own finalizers. If absent, it has not.
    */
   shouldDeleteDuringUpdate?(object: KubeObject): boolean;
-  /** The name in the store of a type whose object of the same name is removed together with the object, because nothing else removes it. */
-  readonly companionResource?: string;
   /** 'unsupported' means that such objects have no dependents, so that propagation policies have no effect. */
   readonly defaultGarbageCollection?: 'background' | 'orphan' | 'unsupported';
 }

@@ -3,10 +3,10 @@ import type { DeletionStrategy } from './interfaces.js';
 
 /** Returns the error for a failed precondition, for types that check the preconditions of deletions themselves. */
 export const ownPrecondition =
-  (group: string, resource: string): Required<DeletionStrategy>['preconditionFailed'] =>
+  (group: string, resource: string, prefix = 'Precondition failed'): Required<DeletionStrategy>['preconditionFailed'] =>
   (object, field, wanted, actual) =>
     newConflict(
       { group, resource },
       object.metadata.name ?? '',
-      `Precondition failed: ${field} in precondition: ${wanted}, ${field} in object meta: ${actual}`,
+      `${prefix}: ${field} in precondition: ${wanted}, ${field} in object meta: ${actual}`,
     );

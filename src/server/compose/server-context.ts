@@ -7,7 +7,6 @@ import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
 import { metricLifecycles } from '../../util/metrics/metric-lifecycle.js';
 import { heapCollections, MemoryGuard, memoryUse } from '../health/memory-guard.js';
-import { FlagError } from '../options/flags.js';
 import { metricConfiguration } from '../options/metrics-options.js';
 import { readTracingConfiguration, type TracingConfiguration } from '../tracing/configuration.js';
 import { deprecatedFlagWarnings, type Options } from '../options/options.js';
@@ -31,9 +30,6 @@ export interface ServerContext {
 
 function tracingConfiguration(path: string): TracingConfiguration | undefined {
   if (path === '') return undefined;
-  if (!featureGates.enabled('APIServerTracing')) {
-    throw new FlagError('APIServerTracing feature is not enabled, but tracing config file was provided');
-  }
   return readTracingConfiguration(path);
 }
 

@@ -288,23 +288,21 @@ export class Checker {
   }
 
   private struct(expr: StructExpr): void {
-    const decl = this.names.variable(expr.name);
+    const decl = this.names.type(expr.name);
     if (decl === undefined) {
       this.undeclared(expr.offset, expr.name);
       expr.type = ERROR;
       return;
     }
-    const written = expr.name;
     expr.name = decl.name;
     let type: Type = ERROR;
-    if (decl.type.kind !== 'type') this.report(expr.offset, `'${decl.type.toString()}' is not a type`);
-    else if (decl.type.elem.kind !== 'struct' && this.declarations.struct(decl.name) === undefined) {
+    if (decl.type.elem.kind !== 'struct' && this.declarations.struct(decl.name) === undefined) {
       this.report(expr.offset, `'${decl.type.elem.name}' is not a message type`);
     } else type = decl.type.elem;
     expr.type = type;
     for (const field of expr.fields) {
       const value = this.item(field.value, field.optional);
-      const declared = this.fieldOfLiteral(field, type, decl, written);
+      const declared = this.fieldOfLiteral(field, type, decl);
       if (this.substitution.assignable(declared, value)) continue;
       this.report(
         field.offset,
@@ -314,14 +312,10 @@ export class Checker {
   }
 
   /** The type of a field in a struct literal. `named` is the declaration that the literal's type name resolves to. */
-  private fieldOfLiteral(field: StructField, type: Type, named: VariableDecl, written: string): Type {
+  private fieldOfLiteral(field: StructField, type: Type, named: VariableDecl): Type {
     if (type.kind === 'struct') return this.structField(field.offset, type.name, field.name);
     if (type.kind !== 'error') return this.structField(field.offset, named.name, field.name);
-    const isType = named.type.kind === 'type';
-    this.report(
-      field.offset,
-      isType ? `undefined field '${field.name}'` : `unexpected failed resolution of '${written}'`,
-    );
+    this.report(field.offset, `undefined field '${field.name}'`);
     return ERROR;
   }
 

@@ -48,11 +48,23 @@ export class Names {
     this.locals.pop();
   }
 
+  /** A local variable hides all declarations whose names begin with its own, such as `a.b` if `a` is local. */
   variable(name: string): VariableDecl | undefined {
+    const first = name.split('.', 1)[0];
+    const local = this.locals.findLast((decl) => decl.name === first);
+    if (local !== undefined) return first === name ? local : undefined;
+    return this.declared(name);
+  }
+
+  /** The type that a name refers to. Variables do not hide types. */
+  type(name: string): VariableDecl | undefined {
+    return this.declared(name, ({ type }) => type.kind === 'type');
+  }
+
+  private declared(name: string, accepts: (decl: VariableDecl) => boolean = () => true): VariableDecl | undefined {
     for (const candidate of candidates(this.declarations.container, name)) {
-      const local = this.locals.findLast((decl) => decl.name === candidate);
-      const found = local ?? this.declarations.variable(candidate);
-      if (found !== undefined) return found;
+      const found = this.declarations.variable(candidate);
+      if (found !== undefined && accepts(found)) return found;
     }
     return undefined;
   }

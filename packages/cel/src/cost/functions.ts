@@ -216,6 +216,10 @@ const BY_NAME = new Map<string, Estimate>([
   ['_==_', equality],
 ]);
 for (const name of ['isSorted', 'sum', 'max', 'min', 'indexOf', 'lastIndexOf']) BY_NAME.set(name, search);
+// The target need not be a list, but in the worst case it is one.
+BY_NAME.set('includes', (call) =>
+  call.target !== undefined && elements(call.target) === undefined ? cost(call.sizeOf(call.target)) : search(call),
+);
 for (const name of ['lowerAscii', 'upperAscii', 'substring', 'trim']) BY_NAME.set(name, ofTargetAsResult);
 for (const name of ['cidr', 'isIP', 'isCIDR', 'quantity', 'isQuantity', 'semver', 'isSemver'])
   BY_NAME.set(name, ofArgument);
@@ -342,6 +346,11 @@ const STANDARD = new Map<string, Estimate>([
     'matches_string',
     ({ target, args: [pattern] }) =>
       target === undefined || pattern === undefined ? undefined : cost(regexCost(known(target), known(pattern))),
+  ],
+  [
+    'matches',
+    ({ args: [text, pattern] }) =>
+      text === undefined || pattern === undefined ? undefined : cost(regexCost(known(text), known(pattern))),
   ],
   [
     'contains_string',

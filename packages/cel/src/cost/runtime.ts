@@ -67,6 +67,7 @@ function traversal(value: Value | undefined): number {
 }
 
 const ofFirst: CallCost = (args) => traverse(sizeOf(args[0]));
+const ofSecond: CallCost = (args) => traverse(sizeOf(args[1]));
 const ofFirstTwice: CallCost = (args) => Math.ceil(sizeOf(args[0]) * 2 * TRAVERSAL);
 const ofRegex: CallCost = (args) => regex(sizeOf(args[0]), sizeOf(args[1]));
 const ofSmaller: CallCost = (args) => {
@@ -131,7 +132,7 @@ const BY_NAME = new Map<string, CallCost | number>([
   ['findAll', ofRegex],
   ['validate', (args) => regex(sizeOf(args[1]), formatRegexSize(args[0]) ?? 1)],
 ]);
-for (const name of ['isSorted', 'sum', 'max', 'min', 'indexOf', 'lastIndexOf']) {
+for (const name of ['isSorted', 'sum', 'max', 'min', 'indexOf', 'lastIndexOf', 'includes']) {
   BY_NAME.set(name, (args) => traversal(args[0]));
 }
 for (const name of [
@@ -155,12 +156,13 @@ for (const name of [
 /** The costs that depend on the overload. */
 const BY_OVERLOAD = new Map<string, CallCost>([
   ['in_list', (args) => sizeOf(args[1])],
+  ['matches', ofRegex],
   ['matches_string', ofRegex],
+  ['starts_with_string', ofSecond],
+  ['ends_with_string', ofSecond],
   ['contains_string', (args) => traverse(sizeOf(args[0])) * traverse(sizeOf(args[1]))],
 ]);
 for (const id of [
-  'starts_with_string',
-  'ends_with_string',
   'string_to_bytes',
   'bytes_to_string',
   'strings_quote',

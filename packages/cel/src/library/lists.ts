@@ -96,6 +96,13 @@ function lastIndexOf(list: CelList, item: Value): Value {
   return -1;
 }
 
+function includes(target: Value, item: Value): Value {
+  if (!(target instanceof CelList)) return equal(target, item) === true;
+  chargeWork(target.size);
+  for (const other of target) if (equal(other, item) === true) return true;
+  return false;
+}
+
 const each = (make: (type: Type) => OverloadDecl): OverloadDecl[] => COMPARABLE.map(make);
 
 /** The list functions that Kubernetes defines. */
@@ -114,6 +121,11 @@ export const LISTS_LIBRARY: Library = {
     fn('indexOf', method('list_a_index_of_int', [listOf(A), A], INT, onList(indexOf))),
     fn('lastIndexOf', method('list_a_last_index_of_int', [listOf(A), A], INT, onList(lastIndexOf))),
   ],
+};
+
+/** `includes`, for values that may become lists later. */
+export const INCLUDES_LIBRARY: Library = {
+  functions: [fn('includes', method('list_includes_dyn_dyn', [DYN, DYN], BOOL, includes))],
 };
 
 function slice(list: Value, start: Value, end: Value): Value {
@@ -185,7 +197,8 @@ const sort = (list: CelList): Value => sortBy(list, list);
 function range(count: Value): Value {
   const size = Number(count);
   if (size > MAX_RANGE) throw new CostExceeded();
-  return new ArrayList(Array.from({ length: Math.max(0, size) }, (_, i) => i));
+  if (size < 0) return new CelError(`lists.range: size must be non-negative, got ${formatKey(count)}`);
+  return new ArrayList(Array.from({ length: size }, (_, i) => i));
 }
 
 const reverse = (list: CelList): Value => new ArrayList([...list].reverse());

@@ -238,7 +238,6 @@ const CONVERSIONS: readonly FunctionDecl[] = [
   ]),
   conversion('duration', DURATION, convert.toDuration, [
     ['duration_to_duration', DURATION],
-    ['int64_to_duration', INT],
     ['string_to_duration', STRING],
   ]),
   conversion('int', INT, convert.toInt, [

@@ -93,10 +93,22 @@ const texts = (value: Json): readonly string[] =>
 const bound = (value: Json): number | undefined =>
   typeof value === 'number' || typeof value === 'bigint' ? Math.max(0, Number(value)) : undefined;
 
-const OBJECT_META: Schema = {
+/** The maximum length of a name. A generated name has at least one more byte than its prefix. */
+const MAX_NAME = 253;
+
+/** Returns the declared type of a name, which is a string of at most `limit` bytes, or of fewer if the schema says so. */
+function nameType(declared: Schema | undefined, limit: number): Schema {
+  const given = declared?.['maxLength'];
+  return { type: 'string', maxLength: typeof given === 'number' && given < limit ? given : limit };
+}
+
+const objectMeta = (names: Schema | undefined): Schema => ({
   type: 'object',
-  properties: { name: { type: 'string' }, generateName: { type: 'string' } },
-};
+  properties: {
+    name: nameType(names && child(names, 'name'), MAX_NAME),
+    generateName: nameType(names && child(names, 'generateName'), MAX_NAME - 1),
+  },
+});
 
 /** Adds the fields of the type and object metadata, which exist at the root of every resource, whether or not the schema declares them. */
 export function withTypeAndObjectMeta(schema: Schema): Schema {
@@ -115,7 +127,7 @@ export function withTypeAndObjectMeta(schema: Schema): Schema {
     return schema;
   }
   const string: Schema = { type: 'string' };
-  return { ...schema, properties: { ...properties, kind: string, apiVersion: string, metadata: OBJECT_META } };
+  return { ...schema, properties: { ...properties, kind: string, apiVersion: string, metadata: objectMeta(names) } };
 }
 
 /** Returns the adapter of a list, which depends on the list type. The map keys are used only for lists of type map. */

@@ -1,14 +1,17 @@
 import { noSuchKey } from '../evaluator/access.js';
 import { equal } from '../evaluator/operators.js';
-import { InternalError, keysOf, chargeWork } from '../work.js';
+import { keysOf, chargeWork } from '../work.js';
 import {
   ArrayList,
-  type CelError,
+  CelError,
   CelList,
   CelMap,
   Double,
+  Duration,
   type FieldSite,
   NO_SUCH_OVERLOAD,
+  Timestamp,
+  Uint,
   type Value,
 } from '../values/value.js';
 import { type Adapter, equalJson, isJsonMap, type Json, type JsonMap } from './json.js';
@@ -208,77 +211,81 @@ export class SchemaList extends CelList {
   }
 }
 
-const GO_LIST = '[]interface {}';
-const GO_MAP = 'map[string]interface {}';
+const NO_SCALARS = new CelError('listSet operations are only supported on lists of scalar values');
 
-/**
- * The form in which cel-go stores an element of a set as a Go map key: the stored value. So an integer in a set of doubles is not found by
- * an equal double, a time is not found by an equal time, and objects and lists cannot be keys at all.
- */
-function goMapKey(json: Json, item: Value): unknown {
-  const type = Array.isArray(json) ? GO_LIST : isJsonMap(json) && !(json instanceof Number) ? GO_MAP : undefined;
-  if (type !== undefined) throw new InternalError(`runtime error: hash of unhashable type ${type}`);
-  if (!(item instanceof Double)) return item;
-  return typeof json === 'number' && Number.isInteger(json) ? item : item.value;
+/** Returns what identifies an element of a set: equal scalars of one type have equal keys. Elements that are no scalars are an error. */
+function setKey(item: Value): unknown {
+  if (item instanceof CelList || item instanceof CelMap) return NO_SCALARS;
+  if (typeof item === 'string') return `string ${item}`;
+  // A NaN equals nothing.
+  if (item instanceof Double) return Number.isNaN(item.value) ? Symbol('NaN') : `double ${item.value + 0}`;
+  if (item instanceof Timestamp) return `timestamp ${item.seconds} ${item.nanos}`;
+  if (item instanceof Duration) return `duration ${item.nanos}`;
+  if (item instanceof Uint) return `uint ${item.value}`;
+  if (item instanceof Uint8Array) return `bytes ${Buffer.from(item).toString('hex')}`;
+  return item;
 }
 
-/** Reports whether a set contains an element of another list. Go words the error differently when its map is empty. */
-function has(kept: ReadonlySet<unknown>, item: Value): boolean {
-  const type = item instanceof CelList ? GO_LIST : item instanceof CelMap ? GO_MAP : undefined;
-  if (type !== undefined) throw new InternalError(`hash of unhashable type: ${type}`);
-  return kept.has(item instanceof Double ? item.value : item);
+/** Returns the keys of the elements, or an error if one of them is no scalar. */
+function setKeys(list: Iterable<Value>): Set<unknown> | CelError {
+  const keys = new Set<unknown>();
+  for (const item of list) {
+    const key = setKey(item);
+    if (key instanceof CelError) return key;
+    keys.add(key);
+  }
+  return keys;
 }
 
-function sameMembers(size: number, kept: () => ReadonlySet<unknown>, other: CelList): boolean {
-  if (size !== other.size) return false;
-  chargeWork(size * PER_MEMBER);
-  const mine = kept();
-  for (const item of other) if (!has(mine, item)) return false;
-  return true;
-}
-
-function union(items: Value[], kept: Set<unknown>, other: CelList): Value {
-  chargeWork((items.length + other.size) * PER_MEMBER);
+function sameMembers(mine: CelList, other: CelList): boolean | CelError {
+  if (mine.size !== other.size) return false;
+  chargeWork(mine.size * PER_MEMBER);
+  const keys = setKeys(mine);
+  if (keys instanceof CelError) return keys;
+  const seen = new Set<unknown>();
   for (const item of other) {
-    if (has(kept, item)) continue;
-    kept.add(item instanceof Double ? item.value : item);
+    const key = setKey(item);
+    if (key instanceof CelError) return key;
+    if (!keys.has(key)) return false;
+    seen.add(key);
+  }
+  return seen.size === keys.size;
+}
+
+function union(mine: CelList, other: CelList): Value {
+  chargeWork((mine.size + other.size) * PER_MEMBER);
+  const items = [...mine];
+  const keys = setKeys(items);
+  if (keys instanceof CelError) return keys;
+  for (const item of other) {
+    const key = setKey(item);
+    if (key instanceof CelError) return key;
+    if (keys.has(key)) continue;
+    keys.add(key);
     items.push(item);
   }
-  return new ValueSet(items, kept);
+  return new ValueSet(items);
 }
 
 /** A list of type set: the order is irrelevant, and the elements are unique scalars. */
 export class SchemaSet extends SchemaList {
-  private kept(): Set<unknown> {
-    const kept = new Set<unknown>();
-    for (let i = 0; i < this.size; i++) kept.add(goMapKey(this.json[i], this.get(i)));
-    return kept;
-  }
-
   override equals(other: CelList): boolean | CelError {
-    return sameMembers(this.size, () => this.kept(), other);
+    return sameMembers(this, other);
   }
 
   override concat(other: CelList): Value {
-    return union([...this], this.kept(), other);
+    return union(this, other);
   }
 }
 
 /** The union of two sets. */
 class ValueSet extends ArrayList {
-  constructor(
-    items: readonly Value[],
-    private readonly kept: ReadonlySet<unknown>,
-  ) {
-    super(items);
-  }
-
   override equals(other: CelList): boolean | CelError {
-    return sameMembers(this.size, () => this.kept, other);
+    return sameMembers(this, other);
   }
 
   override concat(other: CelList): Value {
-    return union([...this.items], new Set(this.kept), other);
+    return union(this, other);
   }
 }
 
@@ -301,13 +308,16 @@ function equalKeyed(a: CelList, b: CelList, keyOf: KeyOf): boolean | CelError {
   if (a.size !== b.size) return false;
   chargeWork(a.size * PER_KEYED);
   const mine = new Map([...a].map((item) => [keyOf(item), item]));
+  const seen = new Set<string>();
   for (const item of b) {
-    const found = mine.get(keyOf(item));
+    const key = keyOf(item);
+    const found = mine.get(key);
     if (found === undefined) return false;
     const same = equal(found, item);
     if (same !== true) return same;
+    seen.add(key);
   }
-  return true;
+  return seen.size === mine.size;
 }
 
 /** Merges two keyed lists: elements of `b` replace those of `a` with the same key; the others are appended. */

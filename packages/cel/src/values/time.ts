@@ -232,6 +232,7 @@ function fixedZone(millis: number, name: string, colon: number): Date | CelError
   if (hours instanceof CelError) return hours;
   const minutes = number(name.slice(colon + 1));
   if (minutes instanceof CelError) return minutes;
+  if (minutes < 0 || minutes > 59) return new CelError(`timezone offset minutes out of range [0, 59]: ${name}`);
   const offset = name.startsWith('-') ? hours * 60 - minutes : hours * 60 + minutes;
   return new Date(millis + offset * 60000);
 }

@@ -1,5 +1,5 @@
 import { ApiError } from '../../../apimachinery/meta/errors.js';
-import { match } from '../../matching/match.js';
+import { match, VIRTUAL_RESOURCES } from '../../matching/match.js';
 import type { MatchCriteria } from '../../matching/criteria.js';
 import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js';
 import type { NamespaceSource } from '../../sources.js';
@@ -12,12 +12,7 @@ const EXCLUDED_RESOURCES = new Set([
   'admissionregistration.k8s.io/validatingadmissionpolicybindings',
   'admissionregistration.k8s.io/mutatingadmissionpolicies',
   'admissionregistration.k8s.io/mutatingadmissionpolicybindings',
-  'authentication.k8s.io/selfsubjectreviews',
-  'authentication.k8s.io/tokenreviews',
-  'authorization.k8s.io/localsubjectaccessreviews',
-  'authorization.k8s.io/selfsubjectaccessreviews',
-  'authorization.k8s.io/selfsubjectrulesreviews',
-  'authorization.k8s.io/subjectaccessreviews',
+  ...VIRTUAL_RESOURCES,
 ]);
 
 export const isExcluded = ({ resource }: AdmissionAttributes): boolean =>

@@ -135,7 +135,6 @@ function validateUnsafe(options: RawOptions): FieldError[] {
   const field = FieldPath.of('ignoreStoreReadErrorWithClusterBreakingPotential');
   const refuse = (name: string): FieldError => invalid(field, true, `cannot be set together with .${name}`);
   const errors: FieldError[] = [];
-  if (options.dryRun.length > 0) errors.push(refuse('dryRun'));
   if (options.propagationPolicy !== undefined) errors.push(refuse('propagationPolicy'));
   if (options.orphanDependents !== undefined) errors.push(refuse('orphanDependents'));
   if (options.gracePeriodSeconds !== undefined) errors.push(refuse('gracePeriodSeconds'));

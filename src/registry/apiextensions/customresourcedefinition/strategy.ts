@@ -28,7 +28,7 @@ export const customResourceDefinitionStrategy: Strategy = {
   },
   validateCreate: (context, crd) =>
     withYieldPoint(context.ruleYieldPoint?.(), () => validateCustomResourceDefinition(withFloats(crd))),
-  warningsOnCreate: (_, crd) => formatWarnings(unrecognizedFormats(crd)),
+  warningsOnCreate: (_, crd) => [...formatWarnings(unrecognizedFormats(crd)), ...setWarnings(crd)],
   canonicalize: (crd) => {
     for (const schema of schemasOf(toInternalSpec(crd))) if (hasEmbeddedDefault(schema)) coerceDefaults(schema);
   },
@@ -40,7 +40,9 @@ export const customResourceDefinitionStrategy: Strategy = {
     withYieldPoint(context.ruleYieldPoint?.(), () => validateCustomResourceDefinitionUpdate(withFloats(crd), old)),
   warningsOnUpdate: (_, crd, old) => {
     const known = unrecognizedFormats(old);
-    return formatWarnings(new Set([...unrecognizedFormats(crd)].filter((format) => !known.has(format))));
+    const formats = formatWarnings(new Set([...unrecognizedFormats(crd)].filter((format) => !known.has(format))));
+    const warned = new Set(setWarnings(old));
+    return [...formats, ...setWarnings(crd).filter((text) => !warned.has(text))];
   },
 };
 
@@ -68,7 +70,7 @@ export const customResourceDefinitionStatusStrategy: Strategy = {
 
 /** The first deletion only marks a definition. It is removed when its objects are gone and the finalizer is removed. */
 export const customResourceDefinitionDeletion: DeletionStrategy = {
-  preconditionFailed: ownPrecondition('apiextensions.k8s.io', 'customresourcedefinitions'),
+  preconditionFailed: ownPrecondition('apiextensions.k8s.io', 'customresourcedefinitions', 'precondition failed'),
   beforeDelete: (context, crd) => {
     if (hasDeletionTimestamp(crd)) return undefined;
     const finalizers = crd.metadata.finalizers ?? [];
@@ -101,6 +103,22 @@ function unrecognizedFormats(crd: KubeObject): Set<string> {
     });
   }
   return formats;
+}
+
+/** Returns a warning for each kind of items that are no scalars in a list of type set. */
+function setWarnings(crd: KubeObject): string[] {
+  const types = new Set<string>();
+  for (const schema of schemasOf(toInternalSpec(crd))) {
+    schemaHas(schema, (part) => {
+      const type = part['x-kubernetes-list-type'] === 'set' ? textAt(objectAt(part, 'items'), 'type') : '';
+      if (type === 'object' || type === 'array') types.add(type);
+      return false;
+    });
+  }
+  return [...types].sort().map(
+    (type) =>
+      `x-kubernetes-list-type: set for items of type ${quote(type)} is not supported by server-side apply or CEL validation rules`,
+  );
 }
 
 const formatWarnings = (formats: ReadonlySet<string>): string[] =>

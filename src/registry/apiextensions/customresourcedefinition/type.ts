@@ -1,6 +1,6 @@
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { builtinType } from '../../builtin/shared/resource-type.js';
-import { defaultTable } from '../../rest/columns.js';
+import { customResourceDefinitionTable } from './table.js';
 import { setCustomResourceDefinitionDefaults } from './defaults.js';
 import {
   customResourceDefinitionDeletion,
@@ -20,7 +20,7 @@ export const customResourceDefinitions = builtinType({
   validateName: nameIsDnsSubdomain,
   strategy: customResourceDefinitionStrategy,
   subresources: { status: customResourceDefinitionStatusStrategy },
-  table: defaultTable,
+  table: customResourceDefinitionTable,
   deletion: customResourceDefinitionDeletion,
   applyDefaults: setCustomResourceDefinitionDefaults,
 });

@@ -49,13 +49,9 @@ function validateSpec(spec: JsonObject, wantsUser: boolean): FieldError[] {
   const errors: FieldError[] = [];
   const resource = objectAt(spec, 'resourceAttributes');
   const nonResource = objectAt(spec, 'nonResourceAttributes');
-  if (resource !== undefined && nonResource !== undefined) {
-    const text = 'cannot be specified in combination with resourceAttributes';
-    errors.push(invalid(SPEC.child('nonResourceAttributes'), showNonResource(nonResource), text));
-  }
-  if (resource === undefined && nonResource === undefined) {
+  if ((resource === undefined) === (nonResource === undefined)) {
     const text = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
-    errors.push(invalid(RESOURCE, null, text));
+    errors.push(invalid(SPEC, nonResource === undefined ? null : showNonResource(nonResource), text));
   }
   const user = textAt(spec, 'user');
   if (wantsUser && user === '' && stringsOf(spec['groups']).length === 0) {

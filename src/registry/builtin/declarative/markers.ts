@@ -20,14 +20,14 @@ export const ERROR_OF: Readonly<Record<Rule['name'], FieldErrorType>> = {
   zeroOrOneOf: 'FieldValueInvalid',
 };
 
-const required = (...path: string[]): Marker => ({ path, rule: { name: 'required' }, stage: 'alpha' });
+const required = (...path: string[]): Marker => ({ path, rule: { name: 'required' }, stage: 'beta' });
 
 const ROLE = [required('rules', '*', 'verbs')];
 const BINDING = [required('subjects', '*', 'name'), required('roleRef', 'name')];
 
 /**
- * The markers of the types that Kubernetes 1.36 validates declaratively and that Annex serves, by `<resource>.<group>`. There, all
- * of them are of stage alpha. They also apply to subresources.
+ * The markers of the types that Kubernetes 1.37 validates declaratively and that Annex serves, by `<resource>.<group>`. There, all
+ * of them are of stage beta. They also apply to subresources.
  */
 export const MARKERS: Readonly<Record<string, readonly Marker[]>> = {
   'clusterroles.rbac.authorization.k8s.io': ROLE,
@@ -35,7 +35,7 @@ export const MARKERS: Readonly<Record<string, readonly Marker[]>> = {
   'clusterrolebindings.rbac.authorization.k8s.io': BINDING,
   'rolebindings.rbac.authorization.k8s.io': BINDING,
   'certificatesigningrequests.certificates.k8s.io': [
-    { path: ['status', 'conditions'], rule: { name: 'zeroOrOneOf', types: ['Approved', 'Denied'] }, stage: 'alpha' },
+    { path: ['status', 'conditions'], rule: { name: 'zeroOrOneOf', types: ['Approved', 'Denied'] }, stage: 'beta' },
   ],
   'validatingadmissionpolicybindings.admissionregistration.k8s.io': [
     required('spec', 'policyName'),

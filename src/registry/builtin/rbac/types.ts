@@ -106,9 +106,9 @@ export function rbacTypes(dependencies: EscalationDependencies): readonly Resour
     checkEscalation: (context, object, old) => check(context, object, old, dependencies),
   });
   const roleRef =
-    'RoleRef can only reference a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.';
+    'roleRef can only reference a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.';
   const localRoleRef =
-    'RoleRef can reference a Role in the current namespace or a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.';
+    'roleRef can reference a Role in the current namespace or a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.';
   const roleTable: TableConvertor = { ...defaultTable, columns: [NAME_COLUMN, CREATED_AT_COLUMN] };
   return [
     type('Role', 'Namespaced', checked(roleStrategy, checkRoleEscalation), roleTable),

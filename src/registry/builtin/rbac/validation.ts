@@ -4,6 +4,7 @@ import { validateLabelSelector } from '../../../apimachinery/selectors/label-sel
 import type { KubeObject, Scope } from '../../../apimachinery/meta/meta.js';
 import { subdomainErrors, toFieldErrors } from '../../../apimachinery/validation/name-errors.js';
 import { nameIsPathSegment } from '../../../apimachinery/validation/names.js';
+import { FIELD_IMMUTABLE } from '../../../apimachinery/validation/object-meta.js';
 import { choiceIfSet, eachErrors, requiredOr } from '../shared/checks.js';
 import { validateCoreMeta } from '../shared/meta.js';
 import {
@@ -93,7 +94,7 @@ export function roleRefErrors(binding: KubeObject, old: KubeObject): FieldError[
   const ref = readRoleRef(binding);
   if (deepEqual({ ...ref }, { ...readRoleRef(old) })) return [];
   const shown = { APIGroup: ref.apiGroup, Kind: ref.kind, Name: ref.name };
-  return [invalid('roleRef', shown, 'cannot change roleRef')];
+  return [invalid('roleRef', shown, FIELD_IMMUTABLE)];
 }
 
 /** Sets the defaults in place: the API group of the role reference, and that of users and groups. */

@@ -1,5 +1,5 @@
 import { ApiError, newBadRequest, newNotFound } from '../../../apimachinery/meta/errors.js';
-import { formatTime, type GroupResource, type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
+import { type GroupResource, quote } from '../../../apimachinery/meta/meta.js';
 import { nameIsPathSegment } from '../../../apimachinery/validation/names.js';
 import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { encodeObject } from '../../../storage/encode.js';
@@ -11,7 +11,6 @@ import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
 import type { RequestContext } from '../../../request/context.js';
 import type { ResourceType } from '../../rest/interfaces.js';
 import { interpretStorageError } from '../interpret-error.js';
-import { decodeStored } from '../loopback/detached-object.js';
 import { isUnchanged } from '../unchanged.js';
 
 /** Names that no object can have and that would lead to another path. */
@@ -195,27 +194,6 @@ export class ResourceStore {
   /** Removes the object if it still has the given revision. Otherwise the conflict contains the current object, or undefined if it is gone. */
   async remove(key: string, current: StoredObject): Promise<WriteResult> {
     return this.write(key, current, undefined);
-  }
-
-  /** Removes an object of another type that is useless without the one of this type. If it has finalizers, it is only marked for deletion. */
-  async removeCompanion(resource: string, key: string): Promise<void> {
-    try {
-      let other = await this.backend.get(resource, key);
-      while (other !== undefined) {
-        const object = (other.object ?? decodeStored(other)) as KubeObject;
-        const { metadata } = object;
-        const kept = (metadata.finalizers ?? []).length > 0;
-        if (kept && metadata.deletionTimestamp !== undefined) return;
-        const deletionTimestamp = formatTime(this.clock.now());
-        const marked = { ...object, metadata: { ...metadata, deletionTimestamp, deletionGracePeriodSeconds: 0 } };
-        const value = kept ? encodeObject(marked) : undefined;
-        const result = await this.backend.write({ resource, key, expected: other.revision, value });
-        if (result.outcome === 'committed') return;
-        other = result.current;
-      }
-    } catch (error) {
-      throw interpretStorageError(error, 'write');
-    }
   }
 
   private async write(

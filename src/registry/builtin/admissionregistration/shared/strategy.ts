@@ -1,6 +1,7 @@
-import { FieldPath, type FieldError } from '../../../../apimachinery/meta/field-error.js';
+import { FieldPath, type FieldError, invalid } from '../../../../apimachinery/meta/field-error.js';
 import { type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
 import type { Strategy } from '../../../rest/interfaces.js';
+import { featureGates } from '../../../../util/feature-gates.js';
 import type { UserInfo } from '../../../../authentication/user/user.js';
 import { Objections, paramKindObjection, paramRefObjection, type ParamAccess } from './param-access.js';
 
@@ -9,12 +10,18 @@ type AccessCheck = (user: UserInfo, object: KubeObject, old: KubeObject | undefi
 
 const STATIC_SUFFIX = '.static.k8s.io';
 
-/** Returns the warning for names that are reserved for configurations from files. */
-function staticSuffixWarnings({ metadata }: KubeObject): readonly string[] {
-  if (!(metadata.name ?? '').endsWith(STATIC_SUFFIX)) return [];
-  return [
-    `metadata.name: names ending with ${quote(STATIC_SUFFIX)} are reserved for static manifest-based configurations and cannot be managed via the API`,
-  ];
+const RESERVED = `names ending with ${quote(STATIC_SUFFIX)} are reserved for static manifest-based configurations and cannot be managed via the API`;
+
+const isReserved = ({ metadata }: KubeObject): boolean => (metadata.name ?? '').endsWith(STATIC_SUFFIX);
+
+/** Returns the warning for names that are reserved for configurations from files. Such objects may be left over from older versions. */
+const staticSuffixWarnings = (object: KubeObject): readonly string[] =>
+  isReserved(object) ? [`metadata.name: ${RESERVED}`] : [];
+
+/** Refuses new objects with a name that is reserved for configurations from files. */
+function staticSuffixErrors(object: KubeObject): FieldError[] {
+  if (!featureGates.enabled('ManifestBasedAdmissionControlConfig') || !isReserved(object)) return [];
+  return [invalid(FieldPath.of('metadata', 'name'), object.metadata.name ?? '', RESERVED)];
 }
 
 /** Returns what the strategies of admissionregistration.k8s.io have in common. */
@@ -22,9 +29,11 @@ export const admissionStrategy = (validate: Validate): Strategy => ({
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: false,
   hasGeneration: true,
-  validateCreate: (_context, object) => validate(object, undefined),
+  validateCreate: (_context, object) => [...validate(object, undefined), ...staticSuffixErrors(object)],
   validateUpdate: (_context, object, old) => validate(object, old),
-  warningsOnCreate: (_context, object) => staticSuffixWarnings(object),
+  // A new object with such a name is refused.
+  warningsOnCreate: (_context, object) =>
+    featureGates.enabled('ManifestBasedAdmissionControlConfig') ? [] : staticSuffixWarnings(object),
   warningsOnUpdate: (_context, object) => staticSuffixWarnings(object),
 });
 

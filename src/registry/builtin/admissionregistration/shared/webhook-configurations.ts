@@ -1,6 +1,8 @@
-import { type JsonObject, objectAt, objectsOf } from '../../../../apimachinery/json/json.js';
+import { VIRTUAL_RESOURCES } from '../../../../admission/matching/match.js';
+import { featureGates } from '../../../../util/feature-gates.js';
+import { type JsonObject, objectAt, objectsOf, stringsOf } from '../../../../apimachinery/json/json.js';
 import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { formatGroupResource, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { Age, tableOf } from '../../shared/table.js';
 import type { ResourceType, Strategy } from '../../../rest/interfaces.js';
 import { admissionStrategy } from './strategy.js';
@@ -28,8 +30,36 @@ const givesEmptyBundle = (object: KubeObject): boolean =>
     return config !== undefined && emptyMembersOf(config)?.['caBundle'] !== undefined;
   });
 
+/** Returns a warning for each review that a rule names without wildcards: webhooks are not called for reviews. */
+function virtualResourceWarnings(object: KubeObject): string[] {
+  if (!featureGates.enabled('ExcludeAdmissionWebhookVirtualResources')) return [];
+  return objectsOf(object['webhooks']).flatMap((webhook, i) =>
+    objectsOf(webhook['rules']).flatMap((rule, j) => {
+      const groups = stringsOf(rule['apiGroups']);
+      const resources = stringsOf(rule['resources']);
+      if (groups.includes('*') || resources.includes('*')) return [];
+      const named = groups.flatMap((group) => resources.map((resource) => ({ group, resource })));
+      const reviews = named.filter(({ group, resource }) => VIRTUAL_RESOURCES.has(`${group}/${resource}`));
+      return [...new Set(reviews.map(formatGroupResource))].map(
+        (name) =>
+          `webhooks[${i}].rules[${j}]: ${name} is excluded from admission webhooks; this rule will have no effect`,
+      );
+    }),
+  );
+}
+
+const base = admissionStrategy(validateConfiguration);
+
 const strategy: Strategy = {
-  ...admissionStrategy(validateConfiguration),
+  ...base,
+  warningsOnCreate: (context, object) => [
+    ...(base.warningsOnCreate?.(context, object) ?? []),
+    ...virtualResourceWarnings(object),
+  ],
+  warningsOnUpdate: (context, object, old) => [
+    ...(base.warningsOnUpdate?.(context, object, old) ?? []),
+    ...virtualResourceWarnings(object),
+  ],
   prepareForUpdate: (_context, object, old) => {
     if (givesEmptyBundle(object)) object.metadata.generation = (old.metadata.generation ?? 0) + 1;
   },

@@ -161,15 +161,22 @@ const REASON_TEXT =
 function validateConditions(conditions: JsonValue | undefined, path: FieldPath): FieldError[] {
   const again = noDuplicates();
   return eachErrors(objectsOf(conditions), path, (condition, at) => [
-    ...again(textAt(condition, 'type'), at.child('type')),
+    ...again(textAt(condition, 'type'), at),
     ...validateCondition(condition, at),
   ]);
 }
 
 function validateCondition(condition: JsonObject, path: FieldPath): FieldError[] {
   const text = (key: string): string => textAt(condition, key);
-  const errors = qualifiedNameErrors(text('type'), path.child('type'));
-  errors.push(...choiceIfSet(text('status'), path.child('status'), STATUSES));
+  const type = text('type');
+  const errors =
+    type === ''
+      ? [required(path.child('type'), 'is required')]
+      : qualifiedNameErrors(type, path.child('type'));
+  const status = text('status');
+  errors.push(
+    ...(status === '' ? [required(path.child('status'))] : choiceIfSet(status, path.child('status'), STATUSES)),
+  );
   const observed = condition['observedGeneration'];
   if (typeof observed === 'number' && observed < 0) {
     errors.push(invalid(path.child('observedGeneration'), observed, 'must be greater than or equal to zero'));

@@ -72,8 +72,6 @@ export const services = builtinType({
   table: serviceTable,
   applyDefaults: applyServiceDefaults,
   returnsDeletedObject: true,
-  // Endpoints belong to a service, whichever client wrote them.
-  deletion: { companionResource: 'endpoints' },
   selectableFields: ['spec.clusterIP', 'spec.type'],
   fields: (service) => ({
     'spec.clusterIP': textAt(objectAt(service, 'spec'), 'clusterIP'),
