@@ -87,7 +87,8 @@ describe('request headers', () => {
   test.each([
     ['a header of 200 KB', 200, many(1, 200_000)],
     ['20 headers of 50 KB', 200, many(20, 50_000)],
-    ['5,000 headers', 200, many(5_000, 1)],
+    ['4,000 headers', 200, many(4_000, 1)],
+    ['5,000 headers', 431, many(5_000, 1)],
     ['a token of 200 KB', 401, token(200_000)],
     ['a token of 1.1 MB', 431, token(1_100_000)],
     ['25 headers of 50 KB', 431, many(25, 50_000)],
@@ -98,7 +99,7 @@ describe('request headers', () => {
   test.each([
     ['a header of 200 KB', 200, many(1, 200_000)],
     ['20 headers of 50 KB', 200, many(20, 50_000)],
-    ['5,000 headers', 200, many(5_000, 1)],
+    ['4,000 headers', 200, many(4_000, 1)],
     ['a token of 200 KB', 401, token(200_000)],
     ['a token of 1 MB', 401, token(1_040_000)],
   ])('HTTP/2: %s: %i', async (_name, status, headers) => {
@@ -108,6 +109,7 @@ describe('request headers', () => {
   test.each([
     ['a token of 1.1 MB', token(1_100_000)],
     ['25 headers of 50 KB', many(25, 50_000)],
+    ['5,000 headers', many(5_000, 1)],
     ['40,000 headers', many(40_000, 1)],
   ])('HTTP/2: %s: 431, and the connection stays usable', async (_name, headers) => {
     const client = new Http2(server.current);

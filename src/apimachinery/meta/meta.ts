@@ -111,6 +111,7 @@ export function hasDeletionTimestamp(object: KubeObject): boolean {
 
 /** Go's `%q` of a string, for messages: like JSON, but non-printable characters as Go escapes them. */
 export function quote(text: string): string {
+  if (PLAIN.test(text)) return `"${text}"`;
   let out = '"';
   for (const char of text) {
     const code = char.codePointAt(0) ?? 0;
@@ -131,6 +132,9 @@ export function quote(text: string): string {
   }
   return `${out}"`;
 }
+
+/** Text that is quoted as it is. */
+const PLAIN = /^[ !#-[\]-~]*$/;
 
 /** Go's `%q` of a list of strings: `["a" "b"]`. */
 export const quoteList = (texts: readonly string[]): string => `[${texts.map(quote).join(' ')}]`;

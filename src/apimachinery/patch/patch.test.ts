@@ -332,3 +332,49 @@ describe('literals of scalars', () => {
     expect(floats).toEqual(new Map([[resolved.a, new Map([['b', '1.0']])]]));
   });
 });
+
+describe('a strategic merge of lists', () => {
+  const pod = goType('v1', 'Pod');
+
+  /** Go's way to remove duplicates, whose order clients see. */
+  function deduplicated(given: readonly string[]): string[] {
+    const list = [...given];
+    let last = list.length - 1;
+    for (let i = 0; i < last; i++) {
+      for (let j = i + 1; j <= last; j++) {
+        if (list[i] !== list[j]) continue;
+        list[j] = list[last] ?? '';
+        list.length = last;
+        last--;
+        j--;
+      }
+    }
+    return list;
+  }
+
+  test('of primitives has the elements that Go leaves', () => {
+    const values = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 8 });
+    fc.assert(
+      fc.property(values, values, (before, after) => {
+        const merged = applyStrategicMergePatch(
+          { metadata: { finalizers: before } },
+          { metadata: { finalizers: [...after] } },
+          pod,
+        );
+        const { finalizers } = merged['metadata'] as { finalizers: string[] };
+        expect([...finalizers].sort()).toEqual(deduplicated([...before, ...after]).sort());
+      }),
+    );
+  });
+
+  test('goes on with the next element of a key when the first has lost it', () => {
+    const merged = applyStrategicMergePatch(
+      { spec: { containers: [{ name: 'a', image: '1' }, { name: 'a', image: '2' }, { name: 'b' }] } },
+      { spec: { containers: [{ name: 'a', image: '3' }, { name: 'c' }, { name: 'b', $patch: 'delete' }] } },
+      pod,
+    );
+    expect(merged).toEqual({
+      spec: { containers: [{ name: 'a', image: '3' }, { name: 'a', image: '2' }, { name: 'c' }] },
+    });
+  });
+});

@@ -12,7 +12,7 @@ export class SelectorError extends Error {
 }
 
 /** The maximum length of the text of a selector, in characters. kube-apiserver has no limit but that of a request's head. */
-const MAX_SELECTOR = 128 * 1024;
+const MAX_SELECTOR = 64 * 1024;
 
 /** Throws SelectorError for a text that is too long to be parsed. */
 export function checkSelectorLength(text: string): void {

@@ -3,6 +3,21 @@ import { type PathNode, type SliceNode, JsonPathError, parseJsonPath } from './j
 
 /** The maximum number of results; bounded because nested recursive descents would multiply them. */
 const MAX_RESULTS = 10_000;
+/**
+ * The maximum number of values that all steps of a path visit: some 5 ms. The author of a definition writes the path and another user the
+ * object, and the work may be their product: `{..a..b}` visits the values below each value.
+ */
+const MAX_VISITS = 200_000;
+
+/** Counts the values that a path may still visit. */
+class Budget {
+  private left = MAX_VISITS;
+
+  spend(visits: number): void {
+    this.left -= visits;
+    if (this.left < 0) throw new JsonPathError('too many values to visit');
+  }
+}
 
 /** A compiled path, as in printer columns: `.spec.list[*].name`, `.status.conditions[?(@.type=="Ready")].status`. */
 export class JsonPath {
@@ -17,7 +32,8 @@ export class JsonPath {
   first(object: JsonObject): JsonValue | undefined {
     try {
       // Follow all parts: an error in a later one invalidates the result of the first one, too.
-      const results = this.groups.map((nodes) => follow([object], nodes));
+      const budget = new Budget();
+      const results = this.groups.map((nodes) => follow([object], nodes, budget));
       return results[0]?.[0];
     } catch (error) {
       if (error instanceof JsonPathError) return undefined;
@@ -26,29 +42,34 @@ export class JsonPath {
   }
 }
 
-function follow(values: readonly JsonValue[], nodes: readonly PathNode[]): readonly JsonValue[] {
+function follow(values: readonly JsonValue[], nodes: readonly PathNode[], budget: Budget): readonly JsonValue[] {
   let current = values;
   for (const node of nodes) {
-    current = step(current, node);
+    budget.spend(1 + current.length);
+    current = step(current, node, budget);
     if (current.length > MAX_RESULTS) throw new JsonPathError('too many results');
   }
   return current;
 }
 
-function step(values: readonly JsonValue[], node: PathNode): readonly JsonValue[] {
+function step(values: readonly JsonValue[], node: PathNode, budget: Budget): readonly JsonValue[] {
   switch (node.kind) {
     case 'field':
       return values.flatMap((value) => member(value, node.name));
     case 'slice':
-      return slices(values, node);
+      return slices(values, node, budget);
     case 'wildcard':
-      return values.flatMap(children);
+      return values.flatMap((value) => {
+        const below = children(value);
+        budget.spend(below.length);
+        return below;
+      });
     case 'recursive':
-      return values.flatMap((value) => descend(value, { left: MAX_RESULTS }));
+      return values.flatMap((value) => descend(value, budget));
     case 'union':
-      return node.alternatives.flatMap((alternative) => follow(values, alternative));
+      return node.alternatives.flatMap((alternative) => follow(values, alternative, budget));
     case 'filter':
-      return values.flatMap((value) => filter(value, node));
+      return values.flatMap((value) => filter(value, node, budget));
     case 'text':
       return [node.value];
     case 'literal':
@@ -71,14 +92,20 @@ function children(value: JsonValue): JsonValue[] {
 }
 
 /** Returns the value and all its descendants that have children, outer ones first. */
-function descend(value: JsonValue, budget: { left: number }): JsonValue[] {
-  const below = children(value);
-  if (below.length === 0) return [];
-  if (--budget.left < 0) throw new JsonPathError('too many results');
-  return [value, ...below.flatMap((child) => descend(child, budget))];
+function descend(value: JsonValue, budget: Budget): JsonValue[] {
+  const found: JsonValue[] = [];
+  const visit = (one: JsonValue): void => {
+    const below = children(one);
+    if (below.length === 0) return;
+    budget.spend(1 + below.length);
+    found.push(one);
+    for (const child of below) visit(child);
+  };
+  visit(value);
+  return found;
 }
 
-function slices(values: readonly JsonValue[], node: SliceNode): JsonValue[] {
+function slices(values: readonly JsonValue[], node: SliceNode, budget: Budget): JsonValue[] {
   const results: JsonValue[] = [];
   for (const value of values) {
     if (value === null) continue;
@@ -95,28 +122,29 @@ function slices(values: readonly JsonValue[], node: SliceNode): JsonValue[] {
     if (from > to) throw new JsonPathError('starting index is greater than ending index');
     const by = node.step ?? 1;
     if (by <= 0) throw new JsonPathError('step must be > 0');
+    budget.spend(Math.ceil((to - from) / by));
     for (let i = from; i < to; i += by) results.push(value[i] as JsonValue);
   }
   return results;
 }
 
-function filter(value: JsonValue, node: Extract<PathNode, { kind: 'filter' }>): JsonValue[] {
+function filter(value: JsonValue, node: Extract<PathNode, { kind: 'filter' }>, budget: Budget): JsonValue[] {
   if (!Array.isArray(value)) throw new JsonPathError('not an array and cannot be filtered');
   return value.filter((item) => {
-    if (node.operator === 'exists') return exists(item, node.left);
-    const left = follow([item], node.left);
+    if (node.operator === 'exists') return exists(item, node.left, budget);
+    const left = follow([item], node.left, budget);
     if (left.length === 0) return false;
     if (left.length > 1) throw new JsonPathError('can only compare one element at a time');
-    const right = follow([item], node.right);
+    const right = follow([item], node.right, budget);
     if (right.length === 0) return false;
     if (right.length > 1) throw new JsonPathError('can only compare one element at a time');
     return compare(left[0] as JsonValue, right[0] as JsonValue, node.operator);
   });
 }
 
-function exists(item: JsonValue, path: readonly PathNode[]): boolean {
+function exists(item: JsonValue, path: readonly PathNode[], budget: Budget): boolean {
   try {
-    return follow([item], path).length > 0;
+    return follow([item], path, budget).length > 0;
   } catch (error) {
     if (error instanceof JsonPathError) return false;
     throw error;

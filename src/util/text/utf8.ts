@@ -8,26 +8,46 @@ const STRAY = 0xdc00;
 export function textOfBytes(bytes: Buffer): string {
   const text = bytes.toString('utf8');
   if (!text.includes('\ufffd')) return text;
-  let out = '';
+  // A character has at most as many UTF-16 units as it has bytes.
+  const units = new Uint16Array(bytes.length);
+  let count = 0;
   for (let i = 0; i < bytes.length;) {
     const length = sequenceLength(bytes, i);
-    if (length === 0) out += String.fromCharCode(STRAY + (bytes[i++] ?? 0));
+    if (length === 0) units[count++] = STRAY + (bytes[i++] as number);
     else {
-      out += bytes.toString('utf8', i, i + length);
+      const code = codePoint(bytes, i, length);
+      if (code > 0xffff) {
+        units[count++] = 0xd7c0 + (code >> 10);
+        units[count++] = 0xdc00 + (code & 0x3ff);
+      } else units[count++] = code;
       i += length;
     }
   }
-  return out;
+  return Buffer.from(units.buffer, 0, 2 * count).toString('utf16le');
 }
 
 /** Returns the length in bytes of the character that begins at `at`, or 0 if none does. */
 function sequenceLength(bytes: Buffer, at: number): number {
-  const first = bytes[at] ?? 0;
+  const first = bytes[at] as number;
   if (first < 0x80) return 1;
+  if (first < 0xc2 || first > 0xf4) return 0;
+  const second = bytes[at + 1] ?? 0;
+  // The second byte excludes other forms of shorter characters, surrogates, and what is beyond Unicode.
+  const least = first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80;
+  const most = first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf;
+  if (second < least || second > most) return 0;
   const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  const text = bytes.toString('utf8', at, at + length);
-  const one = length === 4 ? (text.codePointAt(0) ?? 0) > 0xffff : text.length === 1;
-  return one && (text !== '\ufffd' || bytes[at + 1] === 0xbf) ? length : 0;
+  for (let i = 2; i < length; i++) if (((bytes[at + i] ?? 0) & 0xc0) !== 0x80) return 0;
+  return length;
+}
+
+/** Decodes a valid character of one to four bytes. */
+function codePoint(bytes: Buffer, at: number, length: number): number {
+  const first = bytes[at] as number;
+  if (length === 1) return first;
+  let code = first & (0x7f >> length);
+  for (let i = 1; i < length; i++) code = (code << 6) | ((bytes[at + i] as number) & 0x3f);
+  return code;
 }
 
 /** Returns the byte that a character from `textOfBytes` represents, or undefined if it does not represent one. */

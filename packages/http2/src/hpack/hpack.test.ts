@@ -122,6 +122,14 @@ describe('the dynamic table', () => {
     expect(() => decode(decoder, 'be')).toThrow(HpackError);
   });
 
+  test('is updated by a header list with too many fields', () => {
+    const decoder = new HpackDecoder();
+    const two = Buffer.concat([literal('a', 'b'), literal('c', 'd')]);
+    expect(decoder.decode(two, NO_LIMIT, 2)).toHaveLength(2);
+    expect(decoder.decode(Buffer.concat([two, two]), NO_LIMIT, 3)).toBeUndefined();
+    expect(decode(decoder, 'be')).toEqual([['c', 'd']]);
+  });
+
   test('is updated by a header list that is too large', () => {
     const decoder = new HpackDecoder();
     expect(decoder.decode(Buffer.concat([literal('a', 'b'), literal('c', 'd')]), 40)).toBeUndefined();

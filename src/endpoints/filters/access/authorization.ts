@@ -1,5 +1,9 @@
 import { quote } from '../../../apimachinery/meta/meta.js';
-import type { AuthorizationResult, AuthorizerAttributes } from '../../../authorization/authorizer/interfaces.js';
+import type {
+  AuthorizationResult,
+  AuthorizerAttributes,
+  SelectorRequirement,
+} from '../../../authorization/authorizer/interfaces.js';
 import { NEVER_ABORTED } from '../../../util/never-aborted.js';
 import { type MaybePromise, then } from '../../../util/maybe-promise.js';
 import type { ChainConfig, Step } from '../chain-config.js';
@@ -22,9 +26,23 @@ export function attributesOf(exchange: Exchange, config: ChainConfig): Authorize
     name: info.name,
     path: info.path,
   };
-  if (config.parseSelectors === undefined || (info.fieldSelector === '' && info.labelSelector === '')) return plain;
-  return { ...plain, ...config.parseSelectors(info) };
+  const parse = config.parseSelectors;
+  if (parse === undefined || (info.fieldSelector === '' && info.labelSelector === '')) return plain;
+  let parsed: ReturnType<typeof parse> | undefined;
+  const selectors = (): ReturnType<typeof parse> => (parsed ??= parse(info));
+  // Parsed when an authorizer reads them: RBAC, which decides on most requests, does not.
+  return {
+    ...plain,
+    get fieldSelector() {
+      return selectors().fieldSelector ?? NO_REQUIREMENTS;
+    },
+    get labelSelector() {
+      return selectors().labelSelector ?? NO_REQUIREMENTS;
+    },
+  };
 }
+
+const NO_REQUIREMENTS: readonly SelectorRequirement[] = [];
 
 /** Passes requests that an authorizer allows, and responds to others with a 403. */
 export function withAuthorization(next: Step, config: ChainConfig): Step {

@@ -8,6 +8,7 @@ import type { RequestContext } from '../../../request/context.js';
 import type { Strategy } from '../../rest/interfaces.js';
 import { aggregatedRules, sameRules } from './aggregation.js';
 import { parseRbacDefaults } from './bootstrap.js';
+import { uncovered } from './covers.js';
 import { checkBindingEscalation, checkRoleEscalation } from './escalation.js';
 import { reconcileBinding, reconcileRole } from './reconcile.js';
 import { clusterRoleBindingStrategy, clusterRoleStrategy, roleBindingStrategy, roleStrategy } from './types.js';
@@ -526,4 +527,28 @@ test.each([
   const [empty, one] = [role(), role(rule)];
   for (const each of [empty, one]) strategy.prepareForCreate?.(someone, each);
   expect([empty['rules'], one['rules']]).toEqual([null, [rule]]);
+});
+
+describe('rules that stand for many permissions', () => {
+  const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `n${i}`);
+  const one = { apiGroups: [''], resources: ['pods'], verbs: ['get'], resourceNames: [], nonResourceURLs: [] };
+  const many = { ...one, apiGroups: names(1000), resources: names(1000), verbs: names(1000) };
+
+  test('are refused after a bounded number of them', () => {
+    const missing = uncovered([one], [many]);
+    expect(missing).toHaveLength(10_000);
+    const halves = [names(1000).slice(0, 500), names(1000).slice(500)].map((verbs) => ({ ...many, verbs }));
+    // Both rules together cover it, but telling so takes 10^9 steps.
+    expect(uncovered(halves, [many])).toHaveLength(1);
+  });
+
+  test('are granted if one rule covers them', () => {
+    expect(uncovered([{ ...one, apiGroups: ['*'], resources: ['*'], verbs: ['*'] }], [many])).toEqual([]);
+    expect(uncovered([many], [many])).toEqual([]);
+    expect(uncovered([{ ...many, resourceNames: ['a'] }], [many]).length).toBeGreaterThan(0);
+    expect(uncovered([{ ...many, resourceNames: ['a', 'b'] }], [{ ...many, resourceNames: ['b'] }])).toEqual([]);
+    const urls = { ...one, apiGroups: [], resources: [], verbs: names(100), nonResourceURLs: names(100) };
+    expect(uncovered([{ ...urls, nonResourceURLs: ['*'] }], [urls])).toEqual([]);
+    expect(uncovered([{ ...urls, nonResourceURLs: ['*'], resourceNames: ['a'] }], [urls])).toHaveLength(10_000);
+  });
 });
