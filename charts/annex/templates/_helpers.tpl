@@ -77,6 +77,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if eq .Values.storage.backend "mongodb" }}
 - --mongodb-uri-file=/etc/annex/mongodb/{{ .Values.storage.mongodb.uriSecret.key }}
 - --mongodb-database={{ .Values.storage.mongodb.database }}
+{{- with .Values.storage.mongodb.formerCluster }}
+- --mongodb-former-cluster={{ . }}
+{{- end }}
+{{- with .Values.storage.mongodb.continueAbove }}
+- --mongodb-continue-above={{ . | int64 }}
+{{- end }}
 {{- with .Values.storage.mongodb.cache }}
 {{- if .enabled }}
 - --cache-dir=/var/cache/annex/objects

@@ -35,7 +35,6 @@ export class StoreErrorReporter implements MongoObserver {
   private readonly streams: CounterVec;
   private readonly restarts: CounterVec;
   private readonly projections: CounterVec;
-  private readonly halts: CounterVec;
   private readonly indexes: CounterVec;
   private readonly logged = new LruCache<string, Logged>({ capacity: MAX_KINDS });
 
@@ -55,11 +54,6 @@ export class StoreErrorReporter implements MongoObserver {
     this.projections = counter(
       'annex_store_projection_errors_total',
       'Failed attempts to project committed writes of a MongoDB log; the name of the main log is empty.',
-      ['log'],
-    );
-    this.halts = counter(
-      'annex_store_halts_total',
-      'Times that the log in MongoDB was found to be dropped or replaced, as by a restore, or could not be used afterwards; the name of the main log is empty.',
       ['log'],
     );
     this.indexes = counter(
@@ -91,7 +85,6 @@ export class StoreErrorReporter implements MongoObserver {
   }
 
   halted(log: string, reason: string): void {
-    this.halts.withLabelValues(log).inc();
     this.options.logger.error('the store cannot be used', { log, reason: this.options.redact(reason) });
   }
 

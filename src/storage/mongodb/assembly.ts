@@ -51,7 +51,7 @@ export interface AssemblyOptions {
   readonly above?: Revision;
   readonly lookUpRevision: RevisionLookup;
   /** Called when the log is found to be another one than before. */
-  onReplaced(reason: string): void;
+  readonly onReplaced: (reason: string) => void;
 }
 
 export const FORMAT = 5;
@@ -117,13 +117,14 @@ async function join(
 }
 
 async function start(
-  { store, options, clock, historyMillis, lookUpRevision, onReplaced }: AssemblyOptions,
+  assembly: AssemblyOptions,
   place: LogPlace,
   { writer, writers }: Pick<Opened, 'writer' | 'writers'>,
 ): Promise<Opened> {
+  const { store, options, clock, historyMillis, lookUpRevision, onReplaced } = assembly;
   const { client, db, latest } = store;
   const { name } = place;
-  const { observer } = options;
+  const { observer, maxObjectBytes = MAX_OBJECT_BYTES, writeMillis = WRITE_MILLIS } = options;
   const revision = await projectedUpTo(place);
   const newest = await newestBatch(place);
   const known = new KnownStates(HEAD_BYTES, revision, lookUpRevision);
@@ -146,9 +147,11 @@ async function start(
   const continuity = new Continuity({ place, follower, onReplaced });
   const failed = (error: unknown): void => observer?.projectionFailed(name, error);
   const projector = new Projector({ place, clock, backlog, writer, failed });
-  const renew = (): Promise<void> => writers.announce();
-  const check = (): Promise<void> => continuity.check();
-  const history: History = new History({ place, clock, historyMillis, follower, backlog, projector, renew, check });
+  const history: History = new History({
+    ...{ place, clock, historyMillis, follower, backlog, projector },
+    check: () => continuity.check(),
+    renew: () => writers.announce(),
+  });
   const current = new CurrentStates({ place, follower, backlog });
   const committer = new Committer({
     clock,
@@ -160,8 +163,8 @@ async function start(
     writers,
     writer,
     historyMillis,
-    maxObjectBytes: options.maxObjectBytes ?? MAX_OBJECT_BYTES,
-    writeMillis: options.writeMillis ?? WRITE_MILLIS,
+    maxObjectBytes,
+    writeMillis,
     onStartOver: () => observer?.startedOver(name),
   });
   await history.start();
@@ -169,12 +172,26 @@ async function start(
   await continuity.check();
   follower.start();
   projector.start();
-  const indexer = new Indexer({
+  const indexer = indexerOf(db, assembly);
+  const work = {
+    reader: new Reader(current),
+    backlog,
+    projector,
+    follower,
+    continuity,
+    committer,
+    history,
+    writers,
+    writer,
+    indexer,
+  };
+  return { client, db, latest, place, ...work };
+}
+
+function indexerOf(db: Db, { clock, options: { observer } }: AssemblyOptions): Indexer {
+  return new Indexer({
     clock,
     collection: (resource) => statesOf(db, resource),
     failed: (resource, error) => observer?.indexFailed(resource, error),
   });
-  const reader = new Reader(current);
-  const work = { reader, backlog, projector, follower, continuity, committer, history, writers, writer, indexer };
-  return { client, db, latest, place, ...work };
 }

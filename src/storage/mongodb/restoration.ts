@@ -16,9 +16,9 @@ export interface RestorationOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Begins to use the database. */
-  resume(): Promise<void>;
+  readonly resume: () => Promise<void>;
   /** Called with the reason why the database cannot be used, when it changes. */
-  waits(reason: string): void;
+  readonly waits: (reason: string) => void;
 }
 
 /** What changes while documents are added or removed. */
@@ -49,7 +49,8 @@ export async function awaitRestore(options: RestorationOptions): Promise<void> {
         await resume();
         return;
       }
-      if (isQuiet && !refused) waits('the database has no log of Annex: restore a backup, or restart Annex to begin anew');
+      if (isQuiet && !refused)
+        waits('the database has no log of Annex: restore a backup, or restart Annex to begin anew');
     } catch (error) {
       refused = error instanceof StorageError && error.code === 'unusable';
       if (refused) waits(messageOf(error));

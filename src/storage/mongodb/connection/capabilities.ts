@@ -12,7 +12,7 @@ const UNAUTHORIZED = 13;
 
 interface Probe {
   readonly capability: string;
-  run(db: Db): Promise<unknown>;
+  readonly run: (db: Db) => Promise<unknown>;
 }
 
 const read = (level: string): Document => ({
@@ -52,7 +52,10 @@ const PROBES: readonly Probe[] = [
   { capability: 'journaled writes', run: (db) => write(db, { w: 1, j: true }) },
   { capability: 'majority writes', run: (db) => write(db, { w: 'majority', wtimeout: PROBE_MILLIS }) },
   // The driver numbers it, by which MongoDB recognizes a second attempt.
-  { capability: 'retryable writes', run: (db) => db.collection<{ readonly _id: string }>(META).updateOne(NOTHING, CHANGE) },
+  {
+    capability: 'retryable writes',
+    run: (db) => db.collection<{ readonly _id: string }>(META).updateOne(NOTHING, CHANGE),
+  },
   { capability: 'change streams', run: openStream },
 ];
 

@@ -119,7 +119,10 @@ async function checkDeployment(db: Db, address: string): Promise<void> {
   const actions = await missingActions(db);
   if (actions.length > 0) {
     const what = `may not ${actions.join(', ')} in the database ${db.databaseName}`;
-    throw new StorageError('unusable', `MongoDB at ${address}: the user of the MongoDB URI ${what}; grant it readWrite`);
+    throw new StorageError(
+      'unusable',
+      `MongoDB at ${address}: the user of the MongoDB URI ${what}; grant it readWrite`,
+    );
   }
   const capability = await missingCapability(db, hello);
   if (capability !== undefined)

@@ -6,7 +6,7 @@ import type { LogFollower } from './follower.js';
 
 export interface ContinuityOptions {
   readonly place: LogPlace;
-  readonly follower: Pick<LogFollower, 'head' | 'revision'>;
+  readonly follower: Pick<LogFollower, 'head' | 'earliest'>;
   /** Called when the log is found to be another one than before. */
   onReplaced(reason: string): void;
 }
@@ -29,8 +29,8 @@ export class Continuity {
   /** Rejects if the log was replaced. */
   async check(): Promise<void> {
     const { place, follower } = this.options;
-    const { anchor } = this;
-    const { head } = follower;
+    const { head, earliest } = follower;
+    const { anchor = earliest } = this;
     if (anchor !== undefined) {
       const found = await batchesOf(place).findOne({ _id: anchor.first }, { projection: { writer: 1 }, ...PRESENT });
       if (found?.writer !== anchor.writer && (await readFloor(place)).floor < anchor.first)

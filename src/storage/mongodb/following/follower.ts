@@ -67,6 +67,8 @@ export class LogFollower {
   private foreign = -Infinity;
   private foreignEntries = 0;
   private newest: Head | undefined;
+  /** The first batch that became known. */
+  earliest: Head | undefined;
   private at: Moment = NaN;
   /** The reason why the change stream failed; empty while it runs. */
   private trouble = '';
@@ -76,6 +78,7 @@ export class LogFollower {
   constructor(private readonly options: FollowerOptions) {
     this.feed = this.newFeed(options.revision);
     this.newest = options.head;
+    this.earliest = options.head;
     this.lastResponseAt = options.clock.monotonic();
   }
 
@@ -139,6 +142,7 @@ export class LogFollower {
     if (first > revision + 1) return false;
     this.at = moment;
     this.newest = { first, last, writer };
+    this.earliest ??= this.newest;
     if (events.length === 0) {
       this.restartFrom(last);
       return true;

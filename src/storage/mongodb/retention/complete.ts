@@ -1,9 +1,7 @@
-import type { Document } from 'mongodb';
 import type { Clock } from '../../../util/clock.js';
 import { StorageError } from '../../errors.js';
 import type { Revision } from '../../interfaces.js';
 import {
-  batchesOf,
   eventsOf,
   HELD,
   MAIN_LOG,
@@ -53,7 +51,7 @@ export interface CompletenessOptions {
 export async function requireCompleteLog(options: CompletenessOptions): Promise<void> {
   const { place, clock, historyMillis, continueAbove } = options;
   const guess = await newestRevision(place);
-  const ahead = newestOf([...(await aheadInMeta(place, guess)), ...(await aheadInTypes(options, guess))]);
+  const ahead = newestOf([...(await aheadInTypes(options, guess)), ...(await aheadInMeta(place, guess))]);
   if (ahead === undefined) return;
   // In this order: whatever was found is in the log by now, if it was committed.
   const newest = await newestRevision(place);
@@ -101,7 +99,7 @@ async function aheadInTypes(options: CompletenessOptions, newest: Revision): Pro
     for (let where = names.pop(); where !== undefined; where = names.pop()) {
       const [max] = await db
         .collection(where)
-        .aggregate<Document>([
+        .aggregate([
           { $match: { '_annex.revision': { $gt: newest } } },
           { $group: { _id: null, revision: { $max: '$_annex.revision' } } },
         ])
@@ -137,7 +135,3 @@ async function projectEverything(place: LogPlace): Promise<void> {
     after = read.batches.at(-1)?._id ?? after;
   } while (!read.ended);
 }
-
-/** Reports whether a log has anything. */
-export const hasBatches = async (place: LogPlace): Promise<boolean> =>
-  (await batchesOf(place).findOne({}, { projection: { _id: 1 } })) !== null;
