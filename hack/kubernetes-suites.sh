@@ -5,7 +5,7 @@
 # REBUILD=yes builds the programs anew. The last line is `N passed, N failed, N skipped`; each package's log is in .cache/suites.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-version=1.36.3
+version=1.37.2
 packages=()
 while [ $# -gt 0 ] && [ "$1" != -- ]; do packages+=("$1"); shift; done
 [ $# -gt 0 ] && shift

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 node hack/dashboards.mjs
 helm=$(hack/tools/helm.sh)
-render() { "$helm" template annex charts/annex --namespace annex-system --kube-version 1.36.3 "$@"; }
+render() { "$helm" template annex charts/annex --namespace annex-system --kube-version 1.37.2 "$@"; }
 # Removes labels and annotations for helm.
 without_helm() { sed -E '/^ *(app\.kubernetes\.io\/managed-by: Helm|helm\.sh\/(chart|hook|hook-delete-policy): .*)$/d; /^# Source: /d'; }
 mkdir -p manifests test/chart/golden

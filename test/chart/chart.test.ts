@@ -29,7 +29,7 @@ interface Rendering {
 const template = (...args: string[]): Rendering => templateAs('annex', ...args);
 
 function templateAs(release: string, ...args: string[]): Rendering {
-  const fixed = ['template', release, chart, '--namespace', 'annex-system', '--kube-version', '1.36.3'];
+  const fixed = ['template', release, chart, '--namespace', 'annex-system', '--kube-version', '1.37.2'];
   return spawnSync(helm ?? '', [...fixed, ...args], { encoding: 'utf8' });
 }
 

@@ -64,7 +64,7 @@ const title = 'values that no golden sets';
 (existsSync(helm) ? describe : describe.skip)(existsSync(helm) ? title : `${title} (skipped: no helm)`, () => {
   const render = (settings: readonly string[], json: readonly string[] = []): string => {
     const flags = [...settings.flatMap((one) => ['--set', one]), ...json.flatMap((one) => ['--set-json', one])];
-    const args = ['template', 'annex', chart, '--namespace', 'annex-system', '--kube-version', '1.36.3', ...flags];
+    const args = ['template', 'annex', chart, '--namespace', 'annex-system', '--kube-version', '1.37.2', ...flags];
     const { status, stdout, stderr } = spawnSync(helm, args, { encoding: 'utf8' });
     if (status !== 0) throw new Error(stderr);
     return stdout;

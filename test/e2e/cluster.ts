@@ -21,13 +21,13 @@ export const ADOPTED_GROUP = 'adopted.example.com';
 const MAIN = process.env['ANNEX_MAIN'] ?? BUILT;
 const REPLICAS = 2;
 export const TOOLS = process.env['ANNEX_TOOLS_DIR'] ?? join(ROOT, '.cache/tools');
-/** The version of the cluster's API server, for instance v1.36.3. */
+/** The version of the cluster's API server, for instance v1.37.2. */
 export const CLUSTER_VERSION = /v1\.\d+\.\d+/.exec(
   // Null if the program is missing.
   String(spawnSync(join(TOOLS, 'kube-apiserver'), ['--version']).stdout),
 )?.[0];
 /** Annex has the behavior of this Kubernetes version. An older cluster behaves differently in places. */
-export const IS_YARDSTICK = CLUSTER_VERSION?.startsWith('v1.36.') === true;
+export const IS_YARDSTICK = CLUSTER_VERSION?.startsWith('v1.37.') === true;
 const CHART = join(ROOT, 'charts/annex');
 
 interface TestClusterOptions {

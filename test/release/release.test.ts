@@ -76,7 +76,7 @@ suite(`hack/release.sh${why}`, () => {
   test('chart and manifests reference the image of the version', () => {
     const rendered = spawnSync(
       helm.stdout.trim(),
-      ['template', 'annex', join(out, `annex-${VERSION}.tgz`), '--kube-version', '1.36.0'],
+      ['template', 'annex', join(out, `annex-${VERSION}.tgz`), '--kube-version', '1.37.0'],
       {
         encoding: 'utf8',
       },

@@ -116,6 +116,8 @@ func main() {
 	groups := []schema.GroupVersion{
 		{Version: "v1"},
 		{Group: "admissionregistration.k8s.io", Version: "v1"},
+		{Group: "admissionregistration.k8s.io", Version: "v1beta1"},
+		{Group: "admissionregistration.k8s.io", Version: "v1alpha1"},
 		{Group: "apiextensions.k8s.io", Version: "v1"},
 		{Group: "apiregistration.k8s.io", Version: "v1"},
 		{Group: "authentication.k8s.io", Version: "v1"},

@@ -45,7 +45,7 @@ export function convertCommand(clock: Pick<Clock, 'monotonic'>): Command {
     .option('--write', 'Changes the files in place instead of printing the converted documents.')
     .option('--output-version <version>', 'Converts only to this group and version, for example networking.k8s.io/v1.')
     .option('--check', 'Reports each use of a deprecated or removed version, and changes nothing.')
-    .option('--target-version <release>', 'Kubernetes release to check for, for example 1.32. (default 1.36)')
+    .option('--target-version <release>', 'Kubernetes release to check for, for example 1.32. (default 1.37)')
     .option(
       '--definitions <path>',
       'File or folder with definitions of custom resources. May be given several times.',

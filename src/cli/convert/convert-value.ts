@@ -146,4 +146,4 @@ function refuseRemoved(apiVersion: string, kind: string, { outputVersion }: Conv
 }
 
 /** The minor version of the Kubernetes release whose versions are the targets of conversions. */
-export const CURRENT = 36;
+export const CURRENT = 37;

@@ -6,7 +6,7 @@ import { type OpenApiGroupVersion, type OpenApiKind, pathOf, type PublishedCompo
 
 export const schemaPrefix = '#/components/schemas/';
 
-export const builtInInfo = { title: 'Kubernetes', version: '1.36' };
+export const builtInInfo = { title: 'Kubernetes', version: '1.37' };
 
 const dialect: Dialect = {
   reference: (name, description) => ({ description, allOf: [{ $ref: `${schemaPrefix}${name}` }] }),

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { CURRENT_MINOR, effectiveVersion } from '../../../util/effective-version.js';
 
 /** The Kubernetes release whose behavior Annex serves. kubectl and other clients compare their version with it. */
-export const KUBERNETES_VERSION = 'v1.36.3';
+export const KUBERNETES_VERSION = 'v1.37.2';
 
 /** Returns Annex's own version, from package.json in the folder above the program. */
 export function annexVersion(root: string): string {

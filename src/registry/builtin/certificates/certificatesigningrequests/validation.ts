@@ -123,7 +123,7 @@ function labelErrors(path: FieldPath, segment: string, check: (label: string) =>
 }
 
 /** Validates a signer name: a domain, a slash and a path, as in `example.com/signer-name`. */
-function validateSignerName(path: FieldPath, signerName: string): FieldError[] {
+export function validateSignerName(path: FieldPath, signerName: string): FieldError[] {
   if (signerName === '') return [required(path)];
   const [domain, tail, ...more] = signerName.split('/');
   if (domain === undefined || tail === undefined || more.length > 0) {

@@ -64,7 +64,6 @@ function legacyErrors(event: KubeObject, version: GroupVersion): FieldError[] {
       ...boundedText(event, 'message', NOTE_LIMIT, 'optional'),
     );
   }
-  errors.push(...subdomainErrors(namespace, 'namespace'));
   return errors;
 }
 

@@ -179,8 +179,10 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
     errors.push(forbidden(SPEC.child('podCIDRs'), 'node updates may not change podCIDR except from "" to valid'));
   }
   const oldProvider = textAt(before, 'providerID');
-  if (oldProvider !== '' && oldProvider !== textAt(spec, 'providerID')) {
-    errors.push(forbidden(SPEC.child('providerID'), 'node updates may not change providerID except from "" to valid'));
+  const provider = textAt(spec, 'providerID');
+  if (oldProvider !== '' && oldProvider !== provider) {
+    const why = provider === '' ? 'field cannot be cleared once set' : 'field cannot be modified once set';
+    errors.push(invalid(SPEC.child('providerID'), null, why));
   }
   errors.push(...taintErrors(object));
   if (textAt(spec, 'externalID') !== textAt(before, 'externalID')) {

@@ -3,7 +3,6 @@ import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { integerOf } from '../../shared/checks.js';
 import { ensureObject, numberOf, setDefault } from '../../shared/fields.js';
 import { roundQuantities, roundResources } from '../../shared/resources.js';
-import { defaultPodResources } from './pod-resources.js';
 import { defaultSources } from '../../shared/volume-sources.js';
 import { STATUS_LISTS } from './fields.js';
 
@@ -173,7 +172,6 @@ export function applyPodDefaults(object: KubeObject): void {
       requests(value);
     }
   }
-  defaultPodResources(spec);
   for (const value of objectsOf(spec['ephemeralContainers'])) container(value, false);
   for (const value of objectsOf(spec['volumes'])) volume(value);
 }

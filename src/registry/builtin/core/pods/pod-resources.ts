@@ -54,8 +54,8 @@ const COMPUTE: ReadonlySet<string> = new Set(['cpu', 'memory']);
 const isEmpty = (list: JsonObject): boolean => Object.keys(list).length === 0;
 
 /**
- * Sets the defaults of pod-level resources, if there are any. The limits of huge pages are those of the containers. The requests
- * are those of the containers, or else the limits of the pod.
+ * Sets the defaults of pod-level resources, if there are any. The limits of huge pages are those of the containers. The requests are those
+ * of the containers, or else the limits of the pod. The limits of what is requested are those of the containers, if all of them have some.
  */
 export function defaultPodResources(spec: JsonObject): void {
   const resources = objectAt(spec, 'resources');
@@ -63,34 +63,59 @@ export function defaultPodResources(spec: JsonObject): void {
   const requests = { ...objectAt(resources, 'requests') };
   const limits = { ...objectAt(resources, 'limits') };
   if (isEmpty(requests) && isEmpty(limits)) return;
-  for (const [name, amount] of together(spec, 'limits')) {
+  const needed = together(spec, 'limits');
+  for (const [name, amount] of needed) {
     if (isHugePages(name) && !Object.hasOwn(requests, name)) limits[name] ??= amount.toString();
   }
-  if (isEmpty(limits)) return;
-  resources['limits'] = limits;
   for (const [name, amount] of together(spec, 'requests')) {
     if (COMPUTE.has(name)) requests[name] ??= amount.toString();
   }
-  for (const name in limits) if (COMPUTE.has(name) || isHugePages(name)) requests[name] ??= limits[name];
+  for (const name in limits) if (isPodLevel(name)) requests[name] ??= limits[name];
+  const containers = [...objectsOf(spec['containers']), ...objectsOf(spec['initContainers'])];
+  for (const name in requests) {
+    const limit = needed.get(name);
+    if (!isPodLevel(name) || Object.hasOwn(limits, name) || limit === undefined) continue;
+    if (!containers.every((container) => amountsOf(container, 'limits').has(name))) continue;
+    const request = quantityOf(requests[name]);
+    limits[name] = (request.compare(limit) > 0 ? request : limit).toString();
+  }
+  if (!isEmpty(limits)) resources['limits'] = limits;
   if (!isEmpty(requests)) resources['requests'] = requests;
 }
 
-/** Returns the amounts of cpu and memory that are greater than zero. */
-const computeOf = (holder: JsonObject, part: Part): Amounts =>
-  new Map([...amountsOf(holder, part)].filter(([name, amount]) => COMPUTE.has(name) && amount.sign > 0));
+const isPodLevel = (name: string): boolean => COMPUTE.has(name) || isHugePages(name);
+
+/** Reports whether a pod has resources of its own, and not only those of its containers. */
+const hasOwnResources = (spec: JsonObject): boolean =>
+  [...amountsOf(spec, 'requests').keys(), ...amountsOf(spec, 'limits').keys()].some(isPodLevel);
+
+type QosClass = 'BestEffort' | 'Burstable' | 'Guaranteed';
+
+/** Returns the class that all of them have; Burstable if they differ. */
+function commonClass(classes: readonly QosClass[]): QosClass {
+  const [first = 'BestEffort'] = classes;
+  return classes.every((one) => one === first) ? first : 'Burstable';
+}
+
+function classOf(holder: JsonObject): QosClass {
+  const requests = amountsOf(holder, 'requests');
+  const limits = amountsOf(holder, 'limits');
+  return commonClass(
+    [...COMPUTE].map((name) => {
+      const request = requests.get(name);
+      const limit = limits.get(name);
+      const isZero = (amount: Quantity | undefined): boolean => amount === undefined || amount.sign === 0;
+      if (isZero(request) && isZero(limit)) return 'BestEffort';
+      return request !== undefined && limit?.compare(request) === 0 ? 'Guaranteed' : 'Burstable';
+    }),
+  );
+}
 
 /** Returns the QoS class of a pod, by the requests and limits of the pod or else of its containers. */
-export function qosClass(pod: KubeObject): string {
+export function qosClass(pod: KubeObject): QosClass {
   const spec = objectAt(pod, 'spec') ?? {};
-  const containers = [...objectsOf(spec['containers']), ...objectsOf(spec['initContainers'])];
-  const holders = objectAt(spec, 'resources') === undefined ? containers : [spec];
-  const eachLimits = holders.map((holder) => computeOf(holder, 'limits'));
-  const limits = sum(...eachLimits);
-  const requests = sum(...holders.map((holder) => computeOf(holder, 'requests')));
-  if (requests.size === 0 && limits.size === 0) return 'BestEffort';
-  const allLimited = eachLimits.every((own) => own.size === COMPUTE.size);
-  const equal = [...limits].every(([name, limit]) => requests.get(name)?.compare(limit) === 0);
-  return allLimited && equal ? 'Guaranteed' : 'Burstable';
+  if (hasOwnResources(spec)) return classOf(spec);
+  return commonClass([...objectsOf(spec['initContainers']), ...objectsOf(spec['containers'])].map(classOf));
 }
 
 /** Validates pod-level resources: the pod needs at least what its containers need together, and no container may have more than the pod. */

@@ -1,4 +1,4 @@
-import { type JsonObject, objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
+import { deepCopy, type JsonObject, objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { isDns1123Label } from '../../../../apimachinery/validation/names.js';
 import type { RequestContext } from '../../../../request/context.js';
@@ -7,7 +7,7 @@ import { emptyListIsNull, ensureObject, keepField, numberOf } from '../../shared
 import { validateCoreMetaUpdate } from '../../shared/meta.js';
 import { resets } from '../../shared/resource-type.js';
 import { appArmorAnnotationsToFields } from './validation/annotations.js';
-import { qosClass } from './pod-resources.js';
+import { defaultPodResources, qosClass } from './pod-resources.js';
 import { fillSelectors } from './scheduling.js';
 import { podStatusErrors } from './validation/status-validation.js';
 import { validatePod, validatePodUpdate } from './validation/validation.js';
@@ -39,16 +39,9 @@ function emptySourcesAreNull(pod: KubeObject): void {
   }
 }
 
-const PROJECTIONS = ['clusterTrustBundle', 'podCertificate'];
-
 /** Drops the fields of features that are off by default in Kubernetes. */
 function dropDisabled(spec: JsonObject): void {
   delete spec['schedulingGroup'];
-  for (const volume of objectsOf(spec['volumes'])) {
-    for (const source of objectsOf(objectAt(volume, 'projected')?.['sources'])) {
-      for (const name of PROJECTIONS) delete source[name];
-    }
-  }
   for (const container of CONTAINER_LISTS.flatMap((list) => objectsOf(spec[list]))) {
     const lifecycle = objectAt(container, 'lifecycle');
     if (lifecycle?.['stopSignal'] === undefined) continue;
@@ -59,7 +52,6 @@ function dropDisabled(spec: JsonObject): void {
 
 /** Drops the fields of such features in a pod's status. */
 function dropDisabledStatus(status: JsonObject): void {
-  delete status['nodeAllocatableResourceClaimStatuses'];
   for (const one of STATUS_LISTS.flatMap((list) => objectsOf(status[list]))) {
     for (const mount of objectsOf(one['volumeMounts'])) delete mount['volumeStatus'];
   }
@@ -72,9 +64,11 @@ export const podStrategy: Strategy = {
   hasGeneration: true,
   prepareForCreate: (context, pod) => {
     pod.metadata.generation = 1;
+    const spec = ensureObject(pod, 'spec');
+    // After admission, which may add containers.
+    defaultPodResources(spec);
     const status: JsonObject = { phase: 'Pending', qosClass: qosClass(pod) };
     pod['status'] = status;
-    const spec = ensureObject(pod, 'spec');
     if (objectsOf(spec['schedulingGates']).length > 0) status['conditions'] = [gated(context)];
     dropDisabled(spec);
     fillSelectors(spec, pod.metadata.labels ?? {});
@@ -83,6 +77,10 @@ export const podStrategy: Strategy = {
   },
   prepareForUpdate: (_context, pod, old) => {
     keepField('status', pod, old);
+    // Clients that do not know the resources of a pod drop them.
+    const resources = objectAt(objectAt(old, 'spec'), 'resources');
+    const spec = ensureObject(pod, 'spec');
+    if (resources !== undefined && spec['resources'] === undefined) spec['resources'] = deepCopy(resources);
     emptySourcesAreNull(pod);
   },
   validateCreate: (_context, pod) => validatePod(pod),

@@ -139,16 +139,19 @@ function sysctlErrors(context: JsonObject, spec: JsonObject, path: FieldPath): F
   });
 }
 
+/** Refuses a process namespace that the containers share, in a pod that has that of the host. */
+export function sharedProcessErrors(spec: JsonObject, path: FieldPath): FieldError[] {
+  if (spec['shareProcessNamespace'] !== true || spec['hostPID'] !== true) return [];
+  const why = 'ShareProcessNamespace and HostPID cannot both be enabled';
+  return [invalid(path.child('shareProcessNamespace'), true, why)];
+}
+
 /** Validates the security context of a pod. */
 export function podSecurityErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   const context = objectAt(spec, 'securityContext') ?? {};
   const errors = ['fsGroup', 'runAsUser', 'runAsGroup'].flatMap((field) => idErrors(context[field], path.child(field)));
   const groups = context['supplementalGroups'];
   if (Array.isArray(groups)) errors.push(...eachErrors(groups, path.child('supplementalGroups'), idErrors));
-  if (spec['shareProcessNamespace'] === true && spec['hostPID'] === true) {
-    const why = 'ShareProcessNamespace and HostPID cannot both be enabled';
-    errors.push(invalid(path.child('shareProcessNamespace'), true, why));
-  }
   return [
     ...errors,
     ...sysctlErrors(context, spec, path),

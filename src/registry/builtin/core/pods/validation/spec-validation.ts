@@ -39,7 +39,7 @@ import { envFileErrors } from '../containers/env.js';
 import { MIRROR_ANNOTATION } from '../fields.js';
 import { aggregateErrors } from '../pod-resources.js';
 import { affinityErrors, spreadErrors, tolerationErrors } from '../scheduling.js';
-import { podSecurityErrors } from './security.js';
+import { podSecurityErrors, sharedProcessErrors } from './security.js';
 import { volumeErrors } from './volumes.js';
 import { hostProcessErrors, osErrors } from './windows.js';
 
@@ -214,6 +214,7 @@ export function podSpecErrors(pod: KubeObject, before: JsonObject | undefined): 
     ]),
     ...validateLabels(objectAt(spec, 'nodeSelector') as Record<string, string> | undefined, SPEC.child('nodeSelector')),
     ...podSecurityErrors(spec, SPEC.child('securityContext')),
+    ...sharedProcessErrors(spec, SPEC),
     ...affinityErrors(objectAt(spec, 'affinity'), SPEC.child('affinity')),
     ...dnsErrors(spec, SPEC.child('dnsConfig')),
     ...itemErrors(spec, 'readinessGates', SPEC, (gate, path) =>

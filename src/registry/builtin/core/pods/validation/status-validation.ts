@@ -19,15 +19,18 @@ import {
   choiceIfSet,
   eachErrors,
   idErrors,
+  integerOf,
   ipErrors,
   itemErrors,
   noDuplicates,
+  rangeErrors,
   requiredOr,
 } from '../../../shared/checks.js';
 import { numberOf } from '../../../shared/fields.js';
 import { STATUS_LISTS } from '../fields.js';
 
 const STATUS = FieldPath.of('status');
+const MAX_LINUX_UID = 2 ** 32 - 1;
 const SYSTEM_CONDITIONS = ['PodScheduled', 'Ready', 'Initialized'];
 
 /** Validates an update of a pod's status. */
@@ -199,10 +202,12 @@ function userErrors(status: JsonObject, spec: JsonObject): FieldError[] {
       const user = objectAt(objectAt(one, 'user'), 'linux');
       if (user === undefined) return [];
       const at = path.child('user', 'linux');
+      // The runtime reports it: any that Linux has, which are more than a pod may ask for.
+      const uid = integerOf(user['uid']);
       if (os === 'windows') return [forbidden(at, 'cannot be set for a windows pod')];
       const groups = user['supplementalGroups'];
       return [
-        ...idErrors(user['uid'], at.child('uid')),
+        ...(uid === undefined ? [] : rangeErrors(uid, at.child('uid'), 0, MAX_LINUX_UID)),
         ...idErrors(user['gid'], at.child('gid')),
         ...eachErrors(Array.isArray(groups) ? groups : [], at.child('supplementalGroups'), idErrors),
       ];
@@ -247,7 +252,7 @@ function deviceErrors(status: JsonObject, spec: JsonObject): FieldError[] {
         const errors = healthErrors(device, path);
         if (container === undefined || isAsked(name, container)) return errors;
         const why = name.startsWith('claim:')
-          ? "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
+          ? "must match one of the container's resource claims as 'claim:<claimName>/<requestName>' when container.resources.claims[*].request is set or 'claim:<claimName>' when it is empty"
           : "must match one of the container's resource requests";
         return [invalid(path.child('name'), name, why), ...errors];
       });

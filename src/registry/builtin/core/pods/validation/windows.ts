@@ -92,19 +92,19 @@ export function hostProcessErrors(spec: JsonObject, containers: Containers, path
 const POD_FIELDS = [
   'securityContext.appArmorProfile',
   'securityContext.seLinuxOptions',
-  'hostUsers',
-  'hostPID',
-  'hostIPC',
   'securityContext.seccompProfile',
   'securityContext.fsGroup',
   'securityContext.fsGroupChangePolicy',
   'securityContext.sysctls',
-  'shareProcessNamespace',
   'securityContext.runAsUser',
   'securityContext.runAsGroup',
   'securityContext.supplementalGroups',
   'securityContext.supplementalGroupsPolicy',
   'securityContext.seLinuxChangePolicy',
+  'hostUsers',
+  'hostPID',
+  'hostIPC',
+  'shareProcessNamespace',
 ];
 const CONTAINER_FIELDS = [
   'appArmorProfile',

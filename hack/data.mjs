@@ -1,0 +1,257 @@
+// Makes the data that comes from one version of Kubernetes (`make data`): types and protobuf numbers from its Go modules, and schemas,
+// default roles and columns from a kube-apiserver of that version, which is started on loopback.
+//   node hack/data.mjs [FOLDER]         writes them into FOLDER (data/)
+//   node hack/data.mjs FOLDER --offline only what needs no server
+// Needs Go 1.26 for the modules of hack/tools; ANNEX_TOOLS_DIR names the folder of the built commands. The version is that of
+// hack/tools/go.mod. Prints the names of the files.
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import protobuf from 'protobufjs';
+
+const root = resolve(import.meta.dirname, '..');
+const tools = join(root, 'hack/tools');
+const offline = process.argv.includes('--offline');
+const out = resolve(process.argv.slice(2).find((arg) => !arg.startsWith('-')) ?? join(root, 'data'));
+
+/** The groups and versions whose schemas Annex serves. */
+const SCHEMAS = [
+  'api/v1',
+  'apis/admissionregistration.k8s.io/v1',
+  'apis/admissionregistration.k8s.io/v1alpha1',
+  'apis/admissionregistration.k8s.io/v1beta1',
+  'apis/apiextensions.k8s.io/v1',
+  'apis/apiregistration.k8s.io/v1',
+  'apis/authentication.k8s.io/v1',
+  'apis/authorization.k8s.io/v1',
+  'apis/certificates.k8s.io/v1',
+  'apis/coordination.k8s.io/v1',
+  'apis/events.k8s.io/v1',
+  'apis/rbac.authorization.k8s.io/v1',
+  'apis/storage.k8s.io/v1',
+];
+
+/** The packages whose messages are encoded as Protobuf. */
+const PACKAGES = [
+  'core/v1',
+  'rbac/v1',
+  'authentication/v1',
+  'authorization/v1',
+  'coordination/v1',
+  'certificates/v1',
+  'events/v1',
+  'storage/v1',
+  'admissionregistration/v1',
+  'admissionregistration/v1beta1',
+  'admissionregistration/v1alpha1',
+  'apidiscovery/v2',
+].map((name) => `k8s.io/api/${name}`);
+PACKAGES.push('k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1');
+
+/** The lists whose columns Annex shows as kube-apiserver does. */
+const TABLES = [
+  'api/v1/pods',
+  'api/v1/nodes',
+  'api/v1/services',
+  'api/v1/endpoints',
+  'api/v1/events',
+  'api/v1/namespaces',
+  'api/v1/secrets',
+  'api/v1/configmaps',
+  'api/v1/serviceaccounts',
+  'api/v1/persistentvolumes',
+  'api/v1/persistentvolumeclaims',
+  'apis/events.k8s.io/v1/events',
+  'apis/coordination.k8s.io/v1/leases',
+  'apis/certificates.k8s.io/v1/certificatesigningrequests',
+  'apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+  'apis/rbac.authorization.k8s.io/v1/roles',
+  'apis/rbac.authorization.k8s.io/v1/clusterroles',
+  'apis/rbac.authorization.k8s.io/v1/rolebindings',
+  'apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
+  'apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+  'apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
+  'apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies',
+  'apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
+  'apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies',
+  'apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings',
+  'apis/apiregistration.k8s.io/v1/apiservices',
+  'apis/storage.k8s.io/v1/storageclasses',
+  'api/v1/resourcequotas',
+];
+
+mkdirSync(join(out, 'openapi'), { recursive: true });
+mkdirSync(join(out, 'types'), { recursive: true });
+ofModules();
+if (!offline) await ofServer();
+
+function write(name, text) {
+  writeFileSync(join(out, name), text);
+  console.log(name);
+}
+
+function go(...args) {
+  return execFileSync('go', args, { cwd: tools, encoding: 'utf8', maxBuffer: 2 ** 28, env: { ...process.env, CGO_ENABLED: '0' } });
+}
+
+function ofModules() {
+  write('types/types.json', go('run', './gotypes'));
+  write('types/internal.json', go('run', './internaltypes'));
+  write('gates.json', go('run', './gates'));
+  write('protobuf.json', `${JSON.stringify(descriptors())}\n`);
+}
+
+/** The field numbers of the messages, from the `generated.proto` of the Go modules. */
+function descriptors() {
+  const folders = new Map();
+  const folderOf = (module) => {
+    if (!folders.has(module)) folders.set(module, go('list', '-m', '-f', '{{.Dir}}', module).trim());
+    return folders.get(module);
+  };
+  const messages = new protobuf.Root();
+  messages.resolvePath = (_origin, target) => {
+    if (!target.startsWith('k8s.io/')) return target;
+    const [host, module, ...rest] = target.split('/');
+    return join(folderOf(`${host}/${module}`), ...rest);
+  };
+  messages.loadSync(PACKAGES.map((name) => `${name}/generated.proto`));
+  return withoutComments(messages.toJSON({ keepComments: false }));
+}
+
+function withoutComments(value) {
+  if (Array.isArray(value)) return value.map(withoutComments);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key, member]) => key !== 'comment' || typeof member !== 'string')
+      .map(([key, member]) => [key, withoutComments(member)]),
+  );
+}
+
+async function ofServer() {
+  const folder = execFileSync(join(tools, 'build.sh'), ['kube-apiserver', 'etcd'], { encoding: 'utf8' }).trim();
+  const scratch = mkdtempSync(join(tmpdir(), 'annex-data-'));
+  const processes = [];
+  const start = (name, args) => processes.push(spawn(join(folder, name), args, { cwd: scratch, stdio: 'ignore' }));
+  try {
+    const [client, peer, port] = [await freePort(), await freePort(), await freePort()];
+    const urls = { client: `http://127.0.0.1:${client}`, peer: `http://127.0.0.1:${peer}` };
+    execFileSync('openssl', ['genrsa', '-out', 'sa.key', '2048'], { cwd: scratch, stdio: 'ignore' });
+    writeFileSync(join(scratch, 'tokens.csv'), 'data,admin,admin,system:masters\n');
+    start('etcd', [
+      '--data-dir=etcd',
+      `--listen-client-urls=${urls.client}`,
+      `--advertise-client-urls=${urls.client}`,
+      `--listen-peer-urls=${urls.peer}`,
+      `--initial-advertise-peer-urls=${urls.peer}`,
+      `--initial-cluster=default=${urls.peer}`,
+    ]);
+    start('kube-apiserver', [
+      `--etcd-servers=${urls.client}`,
+      `--secure-port=${port}`,
+      '--bind-address=127.0.0.1',
+      '--cert-dir=certs',
+      '--token-auth-file=tokens.csv',
+      '--authorization-mode=RBAC',
+      '--service-account-key-file=sa.key',
+      '--service-account-signing-key-file=sa.key',
+      '--service-account-issuer=https://kubernetes.default.svc',
+      '--service-cluster-ip-range=10.0.0.0/24',
+      '--runtime-config=admissionregistration.k8s.io/v1alpha1=true,admissionregistration.k8s.io/v1beta1=true',
+    ]);
+    const get = (path, accept = 'application/json') => fetchJson(port, path, accept);
+    await ready(get);
+    for (const version of SCHEMAS) {
+      const { components } = await get(`/openapi/v3/${version}`);
+      write(`openapi/${version.replaceAll('/', '__')}.json`, `${JSON.stringify(withoutProse(components.schemas))}\n`);
+    }
+    write('rbac-defaults.json', `${JSON.stringify(await defaultRoles(get), null, 1)}\n`);
+    const table = 'application/json;as=Table;g=meta.k8s.io;v=v1';
+    const columns = {};
+    for (const list of TABLES) columns[list] = (await get(`/${list}`, table)).columnDefinitions;
+    // A scale has the columns of every type without its own.
+    columns['apis/autoscaling/v1/scale'] = columns['apis/rbac.authorization.k8s.io/v1/roles'].slice(0, 2);
+    write('types/columns.json', `${JSON.stringify(columns, null, 1)}\n`);
+  } finally {
+    for (const child of processes) child.kill('SIGKILL');
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/** The bindings and roles of a new cluster, without what every server assigns anew. */
+async function defaultRoles(get) {
+  const all = [];
+  for (const kind of ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding']) {
+    const path = `/apis/rbac.authorization.k8s.io/v1/${kind.toLowerCase()}s?labelSelector=kubernetes.io/bootstrapping%3Drbac-defaults`;
+    for (const { metadata, ...rest } of (await get(path)).items) {
+      const { annotations, labels, name, namespace } = metadata;
+      all.push(sorted({ apiVersion: 'rbac.authorization.k8s.io/v1', kind, metadata: { annotations, labels, name, namespace }, ...rest }));
+    }
+  }
+  return all;
+}
+
+function sorted(value) {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, sorted(value[key])]),
+  );
+}
+
+/** Drops descriptions, which are prose. A property may have that name, too. */
+function withoutProse(value, isProperties = false) {
+  if (Array.isArray(value)) return value.map((item) => withoutProse(item));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key, member]) => isProperties || key !== 'description' || typeof member !== 'string')
+      .map(([key, member]) => [key, withoutProse(member, !isProperties && key === 'properties')]),
+  );
+}
+
+async function ready(get) {
+  for (let attempt = 0; attempt < 600; attempt++) {
+    try {
+      const roles = await get('/apis/rbac.authorization.k8s.io/v1/clusterroles/admin');
+      if (roles.kind === 'ClusterRole' && (await get('/readyz', '*/*')) === 'ok') return;
+    } catch {
+      // Not yet.
+    }
+    await new Promise((done) => setTimeout(done, 200));
+  }
+  throw new Error('kube-apiserver does not become ready');
+}
+
+function fetchJson(port, path, accept) {
+  return new Promise((done, fail) => {
+    const options = { host: '127.0.0.1', port, path, rejectUnauthorized: false, headers: { accept, authorization: 'Bearer data' } };
+    request(options, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (part) => (text += part));
+      response.on('end', () => {
+        if (response.statusCode !== 200) fail(new Error(`${path}: ${response.statusCode} ${text.slice(0, 200)}`));
+        else done(text.startsWith('{') ? JSON.parse(text) : text);
+      });
+    })
+      .on('error', fail)
+      .end();
+  });
+}
+
+function freePort() {
+  return new Promise((done, fail) => {
+    const server = createServer();
+    server.on('error', fail);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => done(port));
+    });
+  });
+}
