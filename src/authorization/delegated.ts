@@ -3,11 +3,17 @@ import type { Clock } from '../util/clock.js';
 import type { Authorizer, AuthorizationResult, AuthorizerAttributes } from './authorizer/interfaces.js';
 import { result } from './authorizer/results.js';
 import { reviewSpec, reviewStatus } from './webhook/review.js';
-import { TtlCache } from '../util/caches/ttl-cache.js';
+import { boundedKey, TtlCache } from '../util/caches/ttl-cache.js';
+import { BoundedCalls } from '../scheduling/bounded-calls.js';
 import { messageOf } from '../util/error-message.js';
 import type { MaybePromise } from '../util/maybe-promise.js';
 
-const CAPACITY = 10_000;
+/** The maximum number of bytes of all cached decisions. */
+const MAX_BYTES = 16 << 20;
+/** The maximum number of concurrent reviews, of which one user may have three quarters. */
+const MAX_REVIEWS = 200;
+/** How long a check waits for the reviews of others, in milliseconds. */
+const WAIT_MILLIS = 10_000;
 
 export interface DelegatedAuthorizationOptions {
   readonly clock: Clock;
@@ -24,25 +30,39 @@ export interface DelegatedAuthorizationOptions {
 
 /**
  * Delegates authorization to the cluster's API server. Concurrent checks with the same attributes share one review. If
- * a review fails, nothing is allowed.
+ * a review fails, nothing is allowed. Reviews are bounded in number, and users take turns.
  */
 export class DelegatedAuthorizer implements Authorizer {
   private readonly cache: TtlCache<AuthorizationResult>;
+  /** Flows are users. A watch is not counted among the requests in flight, but its review is. */
+  private readonly reviews: BoundedCalls;
   private readonly asking = new Map<string, Promise<AuthorizationResult>>();
 
   constructor(private readonly options: DelegatedAuthorizationOptions) {
-    this.cache = new TtlCache(CAPACITY, options.clock);
+    const { clock } = options;
+    this.cache = new TtlCache({
+      name: 'delegated_authorization',
+      clock,
+      maxBytes: MAX_BYTES,
+      weigh: ({ reason }) => 2 * reason.length,
+    });
+    this.reviews = new BoundedCalls({ clock, max: MAX_REVIEWS, waitMillis: WAIT_MILLIS });
+  }
+
+  /** The size of the cache. */
+  get cached(): { readonly size: number; readonly weight: number } {
+    return this.cache;
   }
 
   authorize(attributes: AuthorizerAttributes): MaybePromise<AuthorizationResult> {
     if (!attributes.resourceRequest && this.isOpen(attributes.path)) return result('allow', '');
     const spec = reviewSpec(attributes);
-    const key = stringifyJson(spec);
+    const key = boundedKey(stringifyJson(spec));
     const known = this.cache.get(key);
     if (known !== undefined) return known;
     let answer = this.asking.get(key);
     if (answer === undefined) {
-      answer = this.ask(key, spec).finally(() => this.asking.delete(key));
+      answer = this.ask(key, spec, attributes.user.name).finally(() => this.asking.delete(key));
       this.asking.set(key, answer);
     }
     return answer;
@@ -54,13 +74,11 @@ export class DelegatedAuthorizer implements Authorizer {
     );
   }
 
-  private async ask(key: string, spec: JsonObject): Promise<AuthorizationResult> {
+  private async ask(key: string, spec: JsonObject, user: string): Promise<AuthorizationResult> {
     try {
-      const { status, body } = await this.options.post({
-        apiVersion: 'authorization.k8s.io/v1',
-        kind: 'SubjectAccessReview',
-        spec,
-      });
+      const { status, body } = await this.reviews.run(user, () =>
+        this.options.post({ apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec }),
+      );
       if (status !== 200 && status !== 201) throw new Error(stringAt(body, 'message') ?? `status ${status}`);
       const review = reviewStatus(body, 'v1');
       const decision = review.allowed ? 'allow' : review.denied ? 'deny' : 'no-opinion';

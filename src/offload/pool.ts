@@ -26,6 +26,7 @@ import {
 } from './messages.js';
 import type { PoolMetrics } from './pool-metrics.js';
 import type { DeclarativeValidation } from '../registry/builtin/declarative/declared-type.js';
+import { FairFlows } from '../scheduling/fair-flows.js';
 import { ExpensiveWrites } from '../scheduling/expensive-writes.js';
 import { OFFLOAD_WAIT_BYTES } from '../scheduling/thresholds.js';
 import { answerCall, recordProgress } from './task-host.js';
@@ -53,13 +54,15 @@ export interface PoolOptions {
   readonly metrics: PoolMetrics;
   /** The `group/resource` of the built-in types that workers support. */
   readonly builtins: ReadonlySet<string>;
-  /** The maximum number of bytes in queued bodies. Requests beyond it are rejected. */
+  /** The maximum number of bytes in queued bodies. Requests beyond it are rejected, except for the first of each user. */
   readonly maxQueuedBytes?: number;
   /** Writes below this weight do not wait for the first worker to load. */
   readonly moderateBytes?: number;
 }
 
 const QUEUED_BYTES = 64 << 20;
+/** A user leaves one in this many queued bytes to others. */
+const RESERVED_DIVISOR = 4;
 const IDLE_MILLIS = 60_000;
 /** The time that a worker has to stop working on a canceled request. After that it is terminated. */
 const CANCEL_GRACE_MILLIS = 10_000;
@@ -97,8 +100,8 @@ interface Worker {
 /** The main thread's side of offloading: passes large requests to workers, and handles the calls that only this thread can answer. */
 export class OffloadPool implements Offload {
   readonly expensive = new ExpensiveWrites<ServedVersion>();
-  private readonly queue: Job[] = [];
-  private queuedBytes = 0;
+  /** The queued requests. Users take turns: one who sends many large writes must not hold up the others. */
+  private readonly queue = new FairFlows<Job>({ weigh: ({ bytes }) => bytes });
   private readonly workers = new Set<Worker>();
   private ids = 0;
   private closed = false;
@@ -166,16 +169,17 @@ export class OffloadPool implements Offload {
   /** Terminates all workers. Queued and running requests fail. */
   close(): void {
     this.closed = true;
-    for (const job of this.queue.splice(0)) job.reject(newInternalError(ENDED));
+    for (let next = this.queue.take(); next !== undefined; next = this.queue.take())
+      next.item.reject(newInternalError(ENDED));
     for (const worker of this.workers) worker.link.terminate();
   }
 
   private enqueue(work: Work): Promise<SentResponse> {
     const { clock, metrics, maxQueuedBytes = QUEUED_BYTES } = this.options;
-    const { bytes, signal } = work;
+    const { flow, bytes, signal } = work;
     if (this.closed) return Promise.reject(newInternalError(ENDED));
     signal.throwIfAborted();
-    if (this.queuedBytes + bytes > maxQueuedBytes && this.queue.length > 0) {
+    if (!this.hasRoom(flow, bytes, maxQueuedBytes)) {
       metrics.refused();
       throw newTooManyRequests('Too many large requests, please try again later.', 1);
     }
@@ -202,18 +206,25 @@ export class OffloadPool implements Offload {
         },
       };
       signal.addEventListener('abort', abandon, { once: true });
-      this.queue.push(job);
-      this.queuedBytes += bytes;
+      this.queue.push(flow, job);
       this.next();
     });
   }
 
+  /**
+   * Reports whether a request may be queued: within the limit, of which one user leaves a quarter to others. Beyond it, up to twice the
+   * limit, a user may queue one request, so that those who fill the queue do not keep the others out.
+   */
+  private hasRoom(flow: string, bytes: number, limit: number): boolean {
+    const { weight } = this.queue;
+    const own = this.queue.weightOf(flow);
+    if (own === 0) return weight + bytes <= 2 * limit || weight === 0;
+    return weight + bytes <= limit && own + bytes <= limit - limit / RESERVED_DIVISOR;
+  }
+
   /** Cancels a job: a queued one is removed, a running one gets some time to stop. */
   private abandon(job: Job): void {
-    const at = this.queue.indexOf(job);
-    if (at >= 0) {
-      this.queue.splice(at, 1);
-      this.queuedBytes -= job.bytes;
+    if (this.queue.remove(job.flow, job)) {
       this.count();
       return;
     }
@@ -225,13 +236,12 @@ export class OffloadPool implements Offload {
   }
 
   private next(): void {
-    while (this.queue.length > 0) {
+    while (this.queue.waiting > 0) {
       const worker = this.available(this.maxWorkers());
       if (worker === undefined) break;
-      const job = this.queue.shift();
-      if (job === undefined) break;
-      this.queuedBytes -= job.bytes;
-      this.assign(worker, job);
+      const next = this.queue.take();
+      if (next === undefined) break;
+      this.assign(worker, next.item);
     }
     this.count();
   }
@@ -255,7 +265,7 @@ export class OffloadPool implements Offload {
   }
 
   private count(): void {
-    this.options.metrics.setState(this.queue.length, this.workers.size);
+    this.options.metrics.setState(this.queue.waiting, this.workers.size);
   }
 
   private start(): Worker {
@@ -279,6 +289,7 @@ export class OffloadPool implements Offload {
     this.workers.delete(worker);
     worker.timer?.cancel();
     const { job, ready } = worker;
+    if (job !== undefined) this.queue.finish(job.flow);
     if (!ready) this.backoffUntil = this.options.clock.monotonic() + START_BACKOFF_MILLIS;
     if (error !== undefined) this.options.logger.error('offload worker terminated', { error: messageOf(error) });
     job?.reject(isOutOfMemory(error) ? newRequestEntityTooLarge(OUT_OF_MEMORY_MESSAGE) : newInternalError(ENDED));
@@ -324,6 +335,7 @@ export class OffloadPool implements Offload {
   }
 
   private finished(worker: Worker): void {
+    if (worker.job !== undefined) this.queue.finish(worker.job.flow);
     worker.job = undefined;
     this.scheduleIdleTermination(worker);
     this.next();

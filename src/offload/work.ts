@@ -27,6 +27,8 @@ export interface Work {
   readonly scope: RequestScope | undefined;
   /** Sends a review to the conversion webhook, for work that does not belong to a request. */
   readonly review?: OffloadableDefinition['review'];
+  /** What takes turns with others: the user of the request, else the type that the work is for. */
+  readonly flow: string;
   readonly bytes: number;
   readonly signal: AbortSignal;
   /** Creates the message for a worker. Called when a worker is available, with the definitions that it has. */
@@ -53,6 +55,7 @@ export class KnownDefinitions {
 export function requestWork(scope: RequestScope, body: Uint8Array, read: ReadFacts | undefined): Work {
   return {
     scope,
+    flow: `user ${scope.context.user.name}`,
     bytes: body.length,
     signal: scope.context.signal,
     message: (id, definitions) => taskOf(id, scope, copyForTransfer(body), read, definitions),
@@ -68,6 +71,7 @@ export async function describeWork(what: Description, { kinds, ...gv }: OpenApiG
   }
   return {
     scope: undefined,
+    flow: `description ${gv.group}/${gv.version}`,
     bytes: copies.reduce((sum, { length }) => sum + length, 0),
     signal: NEVER_ABORTED,
     message: (id) => ({ type: 'describe', id, what, gv, kinds: copies }),
@@ -85,6 +89,7 @@ export function showWork(
   return {
     scope: undefined,
     review: offloadable.review,
+    flow: `type ${resource}`,
     bytes: bytes.length,
     signal: NEVER_ABORTED,
     message: (id, definitions) => {

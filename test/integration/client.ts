@@ -67,11 +67,17 @@ export class Http1 {
   constructor(
     private readonly server: Address,
     sockets = 64,
-    who: { readonly key?: string; readonly certificate?: string; readonly trusting?: boolean } = {},
+    who: {
+      readonly key?: string;
+      readonly certificate?: string;
+      readonly trusting?: boolean;
+      readonly maxVersion?: 'TLSv1.2' | 'TLSv1.3';
+    } = {},
   ) {
-    const { key, certificate: cert, trusting = false } = who;
+    const { key, certificate: cert, trusting = false, maxVersion } = who;
     const ca = trusting ? undefined : server.ca;
-    this.agent = new Agent({ keepAlive: true, maxSockets: sockets, ca, key, cert, rejectUnauthorized: !trusting });
+    const rejectUnauthorized = !trusting;
+    this.agent = new Agent({ keepAlive: true, maxSockets: sockets, ca, key, cert, maxVersion, rejectUnauthorized });
     clients.push(() => {
       this.agent.destroy();
     });

@@ -20,6 +20,11 @@ const HANDLED = new Set([
   '2.5.29.14',
 ]);
 
+/** The number of signatures that may still be checked for one chain. */
+export interface SignatureBudget {
+  left: number;
+}
+
 interface Attribute {
   readonly type: string;
   readonly value: string;
@@ -75,13 +80,19 @@ export class CertificateInfo {
     return this.basicConstraints?.ca === true;
   }
 
-  /** Reports whether this certificate issued `child`, with `below` CAs between this one and the leaf. */
-  mayIssue(child: CertificateInfo, below: number): boolean {
+  /**
+   * Reports whether this certificate issued `child`, with `below` CAs between this one and the leaf. Throws if the budget of
+   * signatures is used up.
+   */
+  mayIssue(child: CertificateInfo, below: number, budget: SignatureBudget): boolean {
     const { basicConstraints } = this;
     if (basicConstraints !== undefined && !basicConstraints.ca) return false;
     if (basicConstraints?.pathLength !== undefined && below > basicConstraints.pathLength) return false;
     if (!this.signsCertificates) return false;
-    return child.certificate.checkIssued(this.certificate) && child.certificate.verify(this.certificate.publicKey);
+    if (!child.certificate.checkIssued(this.certificate)) return false;
+    if (budget.left-- <= 0)
+      throw new Error('x509: signature check attempts limit reached while verifying certificate chain');
+    return child.certificate.verify(this.certificate.publicKey);
   }
 
   private values(type: string): string[] {

@@ -1,9 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { pem, pemBlocks } from '../../pki/der.js';
-import { CertificateInfo } from './certificate-info.js';
+import { CertificateInfo, type SignatureBudget } from './certificate-info.js';
 
 const MAX_DEPTH = 8;
+/** The maximum number of signatures checked for one chain, as in Go: certificates of one name allow very many paths. */
+const MAX_SIGNATURES = 100;
 const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2';
 const ANY_USAGE = '2.5.29.37.0';
 
@@ -60,7 +62,7 @@ export class CaBundle implements ClientCaPool {
     if (leaf.unhandledCriticalExtensions.length > 0) throw new Error('x509: unhandled critical extension');
     checkTime(leaf, now);
     const trusted = this.roots.some((root) => root.certificate.raw.equals(leaf.certificate.raw));
-    const path = trusted ? [leaf] : this.pathTo(leaf, chain.intermediates, now, [leaf]);
+    const path = trusted ? [leaf] : this.pathTo(leaf, chain.intermediates, now, [leaf], { left: MAX_SIGNATURES });
     if (path === undefined) throw new Error('x509: certificate signed by unknown authority');
     for (const certificate of path) {
       const usages = certificate.extKeyUsages;
@@ -80,15 +82,16 @@ export class CaBundle implements ClientCaPool {
     intermediates: readonly CertificateInfo[],
     now: number,
     path: readonly CertificateInfo[],
+    budget: SignatureBudget,
   ): readonly CertificateInfo[] | undefined {
     for (const root of this.roots) {
-      if (root.mayIssue(current, path.length - 1) && validAt(root, now)) return [...path, root];
+      if (validAt(root, now) && root.mayIssue(current, path.length - 1, budget)) return [...path, root];
     }
     if (path.length > MAX_DEPTH) return undefined;
     for (const candidate of intermediates) {
       if (path.includes(candidate) || !candidate.isCa || candidate.unhandledCriticalExtensions.length > 0) continue;
-      if (!candidate.mayIssue(current, path.length - 1) || !validAt(candidate, now)) continue;
-      const found = this.pathTo(candidate, intermediates, now, [...path, candidate]);
+      if (!validAt(candidate, now) || !candidate.mayIssue(current, path.length - 1, budget)) continue;
+      const found = this.pathTo(candidate, intermediates, now, [...path, candidate], budget);
       if (found !== undefined) return found;
     }
     return undefined;

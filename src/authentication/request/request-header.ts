@@ -10,7 +10,7 @@ import {
   type RequestAuthenticator,
 } from '../authenticator/interfaces.js';
 import type { ClientCaPool, PeerChain } from './client-ca.js';
-import { peerChain } from './x509.js';
+import { peerChain, verifyChain } from './x509.js';
 
 /** The headers in which a trusted front proxy sends the user. Header names are case-insensitive. */
 export interface RequestHeaderConfig {
@@ -54,7 +54,7 @@ export class RequestHeaderAuthenticator implements RequestAuthenticator {
     const known = this.trusted.get(socket);
     if (known?.generation === generation && now <= known.until) return;
     try {
-      this.trusted.set(socket, { generation, until: this.pool.verify(chain, now) });
+      this.trusted.set(socket, { generation, until: verifyChain(this.pool, chain, now) });
     } catch (error) {
       throw new AuthenticationError(messageOf(error));
     }

@@ -1,4 +1,5 @@
 import { messageOf } from '../../util/error-message.js';
+import { watchCache } from '../../util/caches/cache-metrics.js';
 import { LruCache } from '../../util/caches/lru-cache.js';
 import type { TLSSocket } from 'node:tls';
 import type { X509Certificate } from 'node:crypto';
@@ -40,16 +41,25 @@ const expirations = histogram(
   [],
   EXPIRATIONS,
 );
-/** Certificate chains by the leaf's fingerprint: a resumed TLS session provides only the leaf. */
-const chains = new LruCache<string, PeerChain>({ capacity: 10_000 });
+/** The maximum size of all remembered chains, in bytes of DER. A chain that takes more than a 64th of it is not remembered. */
+const MAX_CHAIN_BYTES = 4 << 20;
+const byteLength = ({ leaf, intermediates }: PeerChain): number =>
+  [leaf, ...intermediates].reduce((sum, { certificate }) => sum + certificate.raw.length, 0);
+
+/**
+ * Verified chains with intermediates by the leaf's fingerprint: a resumed TLS session provides only the leaf. What strangers present
+ * is not remembered.
+ */
+const chains = new LruCache<string, PeerChain>({ capacity: MAX_CHAIN_BYTES, weigh: (_key, chain) => byteLength(chain) });
+watchCache('client_certificates', chains);
 const byConnection = new WeakMap<TLSSocket, PeerChain | AuthenticationError | null>();
 
-function remember(chain: PeerChain): PeerChain {
-  const { fingerprint } = chain.leaf;
-  const known = chains.get(fingerprint);
-  const kept = chain.intermediates.length === 0 && known !== undefined ? known : chain;
-  chains.set(fingerprint, kept);
-  return kept;
+/** Verifies a chain and remembers it for connections that resume its TLS session. Throws what the pool throws. */
+export function verifyChain(pool: ClientCaPool, chain: PeerChain, now: number): number {
+  const until = pool.verify(chain, now);
+  if (chain.intermediates.length > 0 && byteLength(chain) <= MAX_CHAIN_BYTES / 64)
+    chains.set(chain.leaf.fingerprint, chain);
+  return until;
 }
 
 function readChain(socket: TLSSocket): PeerChain | null {
@@ -61,7 +71,8 @@ function readChain(socket: TLSSocket): PeerChain | null {
     intermediates.push(new CertificateInfo(current));
     current = current.issuerCertificate;
   }
-  return remember({ leaf: new CertificateInfo(leaf), intermediates });
+  const chain = { leaf: new CertificateInfo(leaf), intermediates };
+  return intermediates.length === 0 ? (chains.get(chain.leaf.fingerprint) ?? chain) : chain;
 }
 
 /** Returns the client's certificates, read once per connection, or null if it presented none. Throws if they cannot be read. */
@@ -113,7 +124,7 @@ export class X509Authenticator implements RequestAuthenticator {
     expirations.withLabelValues().observe((chain.leaf.notAfter - now) / 1000);
     let until: number;
     try {
-      until = this.pool.verify(chain, now);
+      until = verifyChain(this.pool, chain, now);
     } catch (error) {
       const { serialNumber } = chain.leaf.certificate;
       const why = messageOf(error);

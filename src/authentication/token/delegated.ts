@@ -2,6 +2,8 @@ import { hash, randomBytes } from 'node:crypto';
 import { isObject, type JsonObject, objectAt, stringAt, stringsOf } from '../../apimachinery/json/json.js';
 import type { Clock } from '../../util/clock.js';
 import { TtlCache } from '../../util/caches/ttl-cache.js';
+import { BoundedCalls } from '../../scheduling/bounded-calls.js';
+import { responseBytes } from './response-bytes.js';
 import {
   AuthenticationError,
   type AuthenticationResponse,
@@ -9,7 +11,13 @@ import {
 } from '../authenticator/interfaces.js';
 import type { UserInfo } from '../user/user.js';
 
-const CAPACITY = 10_000;
+/** The maximum number of bytes of all cached responses. */
+const MAX_BYTES = 16 << 20;
+/** The maximum number of concurrent reviews, and of those that wait for a place among them. */
+const MAX_REVIEWS = 200;
+const MAX_WAITING = 1000;
+/** How long a review waits for others, in milliseconds. */
+const WAIT_MILLIS = 10_000;
 
 export interface DelegatedAuthenticationOptions {
   readonly clock: Clock;
@@ -28,10 +36,19 @@ interface CachedResponse {
 export class DelegatedTokenAuthenticator implements TokenAuthenticator {
   private readonly salt = randomBytes(32).toString('latin1');
   private readonly known: TtlCache<CachedResponse>;
+  private readonly reviews: BoundedCalls;
   private readonly inFlight = new Map<string, Promise<AuthenticationResponse | undefined>>();
 
   constructor(private readonly options: DelegatedAuthenticationOptions) {
-    this.known = new TtlCache(CAPACITY, options.clock);
+    const { clock } = options;
+    this.known = new TtlCache({
+      name: 'delegated_authentication',
+      clock,
+      maxBytes: MAX_BYTES,
+      weigh: ({ answer }) => responseBytes(answer),
+    });
+    const limits = { max: MAX_REVIEWS, maxPerFlow: MAX_REVIEWS, maxWaiting: MAX_WAITING, maxWaitingPerFlow: MAX_WAITING };
+    this.reviews = new BoundedCalls({ clock, waitMillis: WAIT_MILLIS, ...limits });
   }
 
   authenticateToken(token: string, audiences: readonly string[]): Promise<AuthenticationResponse | undefined> {
@@ -54,7 +71,9 @@ export class DelegatedTokenAuthenticator implements TokenAuthenticator {
     let status: JsonObject;
     try {
       const spec: JsonObject = { token, ...(audiences.length > 0 ? { audiences: [...audiences] } : {}) };
-      const answer = await this.options.post({ apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec });
+      const review: JsonObject = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec };
+      // Nobody knows the user of a token before the review, so all tokens are one flow.
+      const answer = await this.reviews.run('', () => this.options.post(review));
       if (answer.status !== 200 && answer.status !== 201) throw new Error(`status ${answer.status}`);
       status = objectAt(answer.body, 'status') ?? {};
       this.options.observe('answered');

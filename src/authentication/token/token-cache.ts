@@ -9,12 +9,18 @@ import {
 } from '../authenticator/interfaces.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 import { untilAborted } from '../../util/cancellation.js';
+import { BoundedCalls } from '../../scheduling/bounded-calls.js';
+import { responseBytes } from './response-bytes.js';
 
 const { counter, gauge } = metricsOf();
 
 /** The timeout of one lookup in milliseconds, however many requests wait for it. */
 const LOOKUP_MILLIS = 30_000;
-const CAPACITY = 32_768;
+/** The maximum number of bytes of all cached responses. */
+const MAX_BYTES = 32 << 20;
+/** The maximum number of concurrent lookups, and of those that wait for a place among them. */
+const MAX_LOOKUPS = 200;
+const MAX_WAITING = 1000;
 
 const METRICS = {
   requests: counter('authentication_token_cache_request_total', 'Token lookups, by cache hit or miss.', ['status']),
@@ -42,13 +48,22 @@ interface Answer {
 export class TokenCache implements TokenAuthenticator {
   private readonly salt = randomBytes(32).toString('latin1');
   private readonly remembered: TtlCache<Answer>;
+  private readonly lookups: BoundedCalls;
   private readonly pending = new Map<string, Promise<AuthenticationResponse | undefined>>();
 
   constructor(
     private readonly inner: TokenAuthenticator,
     private readonly options: TokenCacheOptions,
   ) {
-    this.remembered = new TtlCache(CAPACITY, options.clock);
+    const { clock } = options;
+    this.remembered = new TtlCache({
+      name: 'token',
+      clock,
+      maxBytes: MAX_BYTES,
+      weigh: ({ response }) => responseBytes(response),
+    });
+    const limits = { max: MAX_LOOKUPS, maxPerFlow: MAX_LOOKUPS, maxWaiting: MAX_WAITING, maxWaitingPerFlow: MAX_WAITING };
+    this.lookups = new BoundedCalls({ clock, waitMillis: LOOKUP_MILLIS, ...limits });
   }
 
   authenticateToken(
@@ -85,7 +100,10 @@ export class TokenCache implements TokenAuthenticator {
     try {
       // The lookup must be in `pending` before the authenticator runs.
       await Promise.resolve();
-      const response = await this.inner.authenticateToken(token, audiences, controller.signal);
+      // Nobody knows the user of a token before the lookup, so all tokens are one flow.
+      const response = await this.lookups.run('', async () =>
+        this.inner.authenticateToken(token, audiences, controller.signal),
+      );
       this.remembered.set(key, { response }, response === undefined ? failureTtl : successTtl);
       METRICS.fetches.withLabelValues('ok').inc();
       return response;

@@ -13,11 +13,12 @@ import { ResponseError, type WebhookTransport } from '../../client/webhook/conne
 import { withBackoff } from '../../client/webhook/retries.js';
 import type { MatchConditions } from './match-conditions.js';
 import { readReview, reviewBody, reviewSpec, type ReviewStatus, type ReviewVersion } from './review.js';
-import { TtlCache } from '../../util/caches/ttl-cache.js';
+import { boundedKey, TtlCache } from '../../util/caches/ttl-cache.js';
 import { messageOf } from '../../util/error-message.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
-const CACHE_CAPACITY = 8192;
+/** The maximum number of bytes of all cached decisions. */
+const CACHE_BYTES = 16 << 20;
 /** A decision is not cached if the parts of the request that the client controls have this many bytes or more. */
 const MAX_CACHED_LENGTH = 10_000;
 
@@ -56,7 +57,12 @@ export class WebhookAuthorizer implements Authorizer, RuleResolver {
     private readonly options: WebhookOptions,
     private readonly dependencies: WebhookDependencies,
   ) {
-    this.cache = new TtlCache(CACHE_CAPACITY, dependencies.clock);
+    this.cache = new TtlCache({
+      name: 'webhook_authorization',
+      clock: dependencies.clock,
+      maxBytes: CACHE_BYTES,
+      weigh: ({ reason }) => 2 * reason.length,
+    });
   }
 
   rulesFor(): RulesResult {
@@ -68,7 +74,7 @@ export class WebhookAuthorizer implements Authorizer, RuleResolver {
     if (match.error !== undefined) return result(this.options.onError, '', match.error);
     if (!match.matches) return NO_OPINION;
     const spec = reviewSpec(attributes);
-    const key = stringifyJson(spec);
+    const key = boundedKey(stringifyJson(spec));
     const known = this.cache.get(key);
     if (known !== undefined) return decide(known);
     return this.ask(reviewBody(spec, this.options.version), signal).then(

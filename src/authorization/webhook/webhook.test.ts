@@ -5,7 +5,6 @@ import type { AuthorizationMetrics } from '../authorizer/instrumentation.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../authorizer/interfaces.js';
 import { ResponseError, type WebhookResponse } from '../../client/webhook/connection.js';
 import { MatchConditions } from './match-conditions.js';
-import { TtlCache } from '../../util/caches/ttl-cache.js';
 import { WebhookAuthorizer, type WebhookOptions } from './webhook-authorizer.js';
 
 const attributes = (more: Partial<AuthorizerAttributes> = {}): AuthorizerAttributes => ({
@@ -256,15 +255,6 @@ describe('cache', () => {
     await bed.ask(authorizer, question);
     await bed.ask(authorizer, question);
     expect(bed.sent).toHaveLength(2);
-  });
-
-  test('is bounded, and evicts the least recently used entry', () => {
-    const cache = new TtlCache<number>(2, new FakeClock());
-    cache.set('a', 1, 10);
-    cache.set('b', 2, 10);
-    expect(cache.get('a')).toBe(1);
-    cache.set('c', 3, 10);
-    expect([cache.get('a'), cache.get('b'), cache.get('c'), cache.size]).toEqual([1, undefined, 3, 2]);
   });
 });
 

@@ -8,6 +8,7 @@ import type { AuditLevel, AuditRecorder } from '../../request/audit.js';
 import type { Clock } from '../../util/clock.js';
 import { formatGoDuration } from '../../go/duration.js';
 import { messageOf } from '../../util/error-message.js';
+import { truncated } from '../../util/text/truncated.js';
 import type { AuditHook } from '../filters/chain-config.js';
 import { type Exchange, SLOW_MILLIS } from '../filters/exchange.js';
 import { type AuditDecision, type AuditPolicy, LEVELS, type Level, type Stage } from './policy.js';
@@ -25,7 +26,12 @@ export interface AuditMetrics {
   event(): void;
 }
 
+/** The numbers of characters recorded of texts that clients choose. The user agent is cut as by kube-apiserver. */
 const MAX_USER_AGENT = 1024;
+const MAX_URI = 8192;
+const MAX_MESSAGE = 8192;
+const MAX_NAME = 1024;
+const MARK = '...TRUNCATED';
 const LAYER_PREFIX = 'apiserver.latency.k8s.io/';
 const rank = (level: Level): number => LEVELS.indexOf(level);
 
@@ -197,17 +203,17 @@ export class Auditor implements AuditHook {
       level: decision.level,
       auditID: exchange.auditId,
       stage,
-      requestURI: exchange.request.url ?? '',
-      verb: exchange.info.verb,
+      requestURI: truncated(exchange.request.url ?? '', MAX_URI, MARK),
+      verb: truncated(exchange.info.verb, MAX_NAME, MARK),
       user: userInfoJson(requestor),
       ...(user !== requestor && { impersonatedUser: userInfoJson(user) }),
       ...(impersonationConstraint !== '' && { authenticationMetadata: { impersonationConstraint } }),
       sourceIPs: [...recorder.sourceIps],
       ...(userAgent !== '' && {
-        userAgent: userAgent.length > MAX_USER_AGENT ? `${userAgent.slice(0, MAX_USER_AGENT)}...TRUNCATED` : userAgent,
+        userAgent: truncated(userAgent, MAX_USER_AGENT, MARK),
       }),
       ...(exchange.info.isResourceRequest && { objectRef: reference(recorder, began) }),
-      ...(began && { responseStatus: { ...(status ?? { metadata: {} }), code: codeOf(recorder) } }),
+      ...(began && { responseStatus: { ...withShortMessage(status ?? { metadata: {} }), code: codeOf(recorder) } }),
       ...(began && recorder.requestBody !== undefined && { requestObject: recorder.requestBody }),
       ...(began && recorder.responseBody !== undefined && { responseObject: recorder.responseBody }),
       requestReceivedTimestamp: formatMicroTime(exchange.receivedAt),
@@ -221,6 +227,13 @@ export class Auditor implements AuditHook {
 function noteFailure(recorder: Recorder, { code, status }: ApiError): void {
   if (code === 406) recorder.status = { metadata: {}, code };
   else recorder.responseStatus(status);
+}
+
+/** Cuts a message, which may repeat the path. */
+function withShortMessage(status: JsonObject): JsonObject {
+  const { message } = status;
+  if (typeof message !== 'string' || message.length <= MAX_MESSAGE) return status;
+  return { ...status, message: truncated(message, MAX_MESSAGE, MARK) };
 }
 
 function codeOf({ status, exchange }: Recorder): JsonValue {
@@ -240,7 +253,11 @@ function reference({ exchange, reference: known }: Recorder, began: boolean): Js
     resourceVersion: found.resourceVersion ?? '',
     subresource,
   };
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ''));
+  return Object.fromEntries(
+    Object.entries(all)
+      .filter(([, value]) => value !== '')
+      .map(([key, value]) => [key, truncated(value, MAX_NAME, MARK)]),
+  );
 }
 
 /** Calls `started` just before the response headers are sent. */

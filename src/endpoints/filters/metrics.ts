@@ -15,7 +15,7 @@ import {
 import { turns } from '../../scheduling/turns.js';
 import { bodyBytes } from '../responsewriters/body.js';
 import type { Exchange } from './exchange.js';
-import type { RejectReason } from './in-flight/fair-queue.js';
+import type { RejectReason } from '../../scheduling/fair-queue.js';
 
 const COMPONENT = 'apiserver';
 const SERIES = ['verb', 'group', 'version', 'resource', 'subresource', 'scope', 'component'];

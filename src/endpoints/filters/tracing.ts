@@ -2,6 +2,7 @@ import { SYSTEM_PRIVILEGED_GROUP } from '../../authentication/user/user.js';
 import type { RequestInfo } from '../../request/request-info.js';
 import { runFinally } from '../../util/maybe-promise.js';
 import type { TracedRequest } from '../../request/tracer.js';
+import { MAX_LOGGED, truncated } from '../../util/text/truncated.js';
 import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
 
@@ -44,15 +45,15 @@ function requestOf(exchange: Exchange): TracedRequest {
   const { method, info, headers, user, auditId, viaProxy } = exchange;
   const { traceparent } = headers;
   return {
-    name: spanName(method, info),
+    name: truncated(spanName(method, info), MAX_LOGGED.uri),
     traceparent: typeof traceparent === 'string' ? traceparent : undefined,
     isTrusted: viaProxy || user.groups.some((group) => group === SYSTEM_PRIVILEGED_GROUP || group === MONITORING_GROUP),
     // The query is omitted, because clients put tokens there.
     attributes: {
-      'http.method': method,
-      'http.target': exchange.path,
-      'http.user_agent': exchange.userAgent,
-      'audit-id': auditId,
+      'http.method': truncated(method, MAX_LOGGED.method),
+      'http.target': truncated(exchange.path, MAX_LOGGED.uri),
+      'http.user_agent': truncated(exchange.userAgent, MAX_LOGGED.userAgent),
+      'audit-id': truncated(auditId, MAX_LOGGED.auditId),
     },
     began: exchange.receivedAt,
   };

@@ -12,7 +12,8 @@ export function warnOfDeprecation(
   if (!version.deprecated) return;
   const { removedRelease = '' } = version;
   const { subresource } = context.info;
-  metrics.deprecatedRequested({ ...served.groupResource, version: version.name, subresource, removedRelease });
+  if (context.served !== false)
+    metrics.deprecatedRequested({ ...served.groupResource, version: version.name, subresource, removedRelease });
   const { group, kind } = served.gvk;
   context.warn(version.deprecationWarning ?? `${group}/${version.name} ${kind} is deprecated`);
   context.annotate('k8s.io/deprecated', 'true');

@@ -1,8 +1,9 @@
 import { newGenericNotFound, newPathsNotInstalled } from '../../apimachinery/meta/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
 import { instrumentStore } from '../../registry/generic/store/instrumented-store.js';
-import type { ApiRegistry, StoredApi } from '../../registry/generic/store/api-registry.js';
+import type { ApiRegistry, CreateOnlyApi, StoredApi } from '../../registry/generic/store/api-registry.js';
 import type { RequestContext } from '../../request/context.js';
+import { getOwn } from '../../util/get-own.js';
 import { rescue } from '../../util/maybe-promise.js';
 import type { Handler, HttpResponse } from '../http.js';
 import { respondNotFoundText } from '../handlers/respond.js';
@@ -26,7 +27,7 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
       unknown(registry, context, response);
       return;
     }
-    context.served = true;
+    context.served = isServed(api, info.subresource);
     const exchanged = { environment, context, request, response };
     if (api.kind === 'virtual') return createOnlyHandler(api, exchanged);
     const route = api.served.type.custom ? routeCustomResource : routeBuiltin;
@@ -38,6 +39,18 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
       },
     );
   };
+}
+
+/** Reports whether a resource has this subresource. Metrics name no others, or clients could create series at will. */
+function isServed(api: StoredApi | CreateOnlyApi, subresource: string): boolean {
+  if (subresource === '') return true;
+  if (api.kind === 'virtual') return false;
+  const { served } = api;
+  return (
+    getOwn(served.subresources, subresource) !== undefined ||
+    getOwn(served.createOnlySubresources, subresource) !== undefined ||
+    (subresource === 'scale' && served.scale !== undefined)
+  );
 }
 
 /**

@@ -52,6 +52,16 @@ export interface ApiServerConfig {
   readonly http2MaxStreamsPerConnection: number;
 }
 
+/**
+ * Clears what OpenSSL recorded while it verified the client's certificate. A failed signature, such as that of another CA with the
+ * name of a trusted one, stays in the error queue of the thread, where the next read finds it and ends the connection. Whether the
+ * certificate is trusted is for the authenticator to say. Reading the certificate clears the queue; the handshake calls this before
+ * it returns to the read.
+ */
+function forgetVerificationErrors(socket: TLSSocket): void {
+  socket.getPeerX509Certificate();
+}
+
 /** One TLS port with the handler chain behind it. It listens before there is anything to serve; handlers are registered before `serve`. */
 export class ApiServer {
   /** The handlers of all paths other than those of resources. */
@@ -241,6 +251,7 @@ export class ApiServer {
     };
     server.removeAllListeners('secureConnection');
     server.on('secureConnection', (socket) => {
+      forgetVerificationErrors(socket);
       if (socket.alpnProtocol === 'h2') this.openSession(socket);
       else this.http1(socket);
     });

@@ -1,14 +1,13 @@
 import { type Exchange, SLOW_MILLIS } from '../../endpoints/filters/exchange.js';
 import type { Clock } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
+import { MAX_LOGGED, truncated } from '../../util/text/truncated.js';
 
 /** The verbosity at which every request is logged. */
 const EVERY_REQUEST = 3;
 /** The maximum number of lines about slow requests per second: when everything is slow, the log must not make it slower. */
 const MAX_SLOW_LINES = 10;
 const WINDOW_MILLIS = 1000;
-/** The number of characters to log of an audit ID, which clients choose. As in kube-apiserver. */
-const MAX_AUDIT_ID = 64;
 
 /** Logs requests when their handlers have finished: all of them at `-v=3`, slow ones always, with the time that each phase took. */
 export class RequestLog {
@@ -49,11 +48,11 @@ export class RequestLog {
 function about(exchange: Exchange, millis: number): Record<string, unknown> {
   const { auditId } = exchange;
   return {
-    verb: exchange.info.verb,
-    URI: exchange.path,
+    verb: truncated(exchange.info.verb, MAX_LOGGED.method),
+    URI: truncated(exchange.path, MAX_LOGGED.uri),
     latency: `${millis.toFixed(3)}ms`,
-    userAgent: exchange.userAgent,
-    'audit-ID': auditId.length > MAX_AUDIT_ID ? `${auditId.slice(0, MAX_AUDIT_ID)}...` : auditId,
+    userAgent: truncated(exchange.userAgent, MAX_LOGGED.userAgent),
+    'audit-ID': truncated(auditId, MAX_LOGGED.auditId),
     srcIP: exchange.socket?.remoteAddress,
     resp: exchange.response.statusCode,
   };

@@ -51,6 +51,11 @@ export class LruCache<K, V> {
     return this.entries.delete(key);
   }
 
+  /** Deletes the entries that match. */
+  deleteWhere(matches: (value: V) => boolean): void {
+    for (const [key, value] of this.entries) if (matches(value)) this.delete(key);
+  }
+
   /** Removes all entries. `each` is called for every entry first. */
   clear(each?: (key: K, value: V) => void): void {
     for (const [key, value] of this.entries) each?.(key, value);

@@ -9,7 +9,7 @@ const DURATIONS = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 25];
 const MAX_CODE = 600;
 const PREFIX = 'apiserver_admission_webhook_';
 
-const codeText = (code: number): string => String(Math.min(code, MAX_CODE));
+const codeText = (code: number): string => String(Math.max(0, Math.min(Math.trunc(code) || 0, MAX_CODE)));
 
 /** Metrics of webhooks, under kube-apiserver's names. Create them once per registry. */
 export class WebhookMetrics {

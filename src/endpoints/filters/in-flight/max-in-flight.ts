@@ -3,7 +3,7 @@ import { SYSTEM_PRIVILEGED_GROUP } from '../../../authentication/user/user.js';
 import { type MaybePromise, then, runFinally } from '../../../util/maybe-promise.js';
 import type { ChainConfig, Step } from '../chain-config.js';
 import type { Exchange } from '../exchange.js';
-import { FairQueue, type RejectReason } from './fair-queue.js';
+import { FairQueue, type RejectReason } from '../../../scheduling/fair-queue.js';
 import { writeText } from '../status.js';
 
 /** The maximum wait for a seat is the request timeout divided by this, as in kube-apiserver. */

@@ -1,5 +1,5 @@
-import { FakeClock } from '../../../../test/fakes/util/clock.js';
-import { TimerWheel } from '../../../util/timer-wheel.js';
+import { FakeClock } from '../../test/fakes/util/clock.js';
+import { TimerWheel } from '../util/timer-wheel.js';
 import { FairQueue } from './fair-queue.js';
 
 function setup(seats: number) {
@@ -26,7 +26,7 @@ test('with enough seats no request waits, and nothing is left behind', () => {
   expect(log).toEqual(['a', 'b']);
   queue.release('a');
   queue.release('b');
-  expect(queue).toMatchObject({ running: 0, queued: 0, flows: new Map() });
+  expect(queue).toMatchObject({ running: 0, queued: 0, size: 0 });
 });
 
 test('a flow leaves a quarter of the seats to others', () => {
