@@ -327,16 +327,7 @@ export class ApiServer {
     const auditId = typeof given === 'string' && given !== '' ? given : randomUUID();
     response.setHeader('Audit-Id', auditId);
     const startedAt = clock.monotonic();
-    const exchange = new Exchange(
-      request,
-      response,
-      connection,
-      auditId,
-      clock.now(),
-      startedAt,
-      path,
-      rawQuery,
-    );
+    const exchange = new Exchange(request, response, connection, auditId, clock.now(), startedAt, path, rawQuery);
     exchange.expectsContinue = expectation === '100-continue';
     exchange.stopwatch = new Timings(clock);
     exchange.onConflict = this.keepFirstAnnotation;
