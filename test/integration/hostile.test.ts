@@ -68,8 +68,9 @@ test.each<[string, string, number]>([
     431,
   ],
   ['parameters', `GET ${PODS}?${'a&'.repeat(500_000)} HTTP/1.1\r\nHost: x`, 414],
-  ['segments', `GET /api/v1/${'a/'.repeat(500_000)} HTTP/1.1\r\nHost: x`, 403],
-  ['escapes', `GET /api/v1/${'%ff'.repeat(330_000)} HTTP/1.1\r\nHost: x`, 403],
+  ['segments', `GET /api/v1/${'a/'.repeat(100_000)} HTTP/1.1\r\nHost: x`, 403],
+  ['escapes', `GET /api/v1/${'%ff'.repeat(80_000)} HTTP/1.1\r\nHost: x`, 403],
+  ['bytes in a path', `GET /api/v1/${'a'.repeat(300_000)} HTTP/1.1\r\nHost: x`, 414],
   ['labels to select', `GET ${PODS}?labelSelector=${many(140_000).join(',')} HTTP/1.1\r\nHost: x`, 403],
   ['fields to select', `GET ${PODS}?fieldSelector=metadata.name=a${',a=b'.repeat(240_000)} HTTP/1.1\r\nHost: x`, 403],
 ])('without credentials: many %s', async (_name, head, status) => {
@@ -131,4 +132,14 @@ test('20,000 owner references', async () => {
   });
   expect(stall).toBeLessThan(MOST_MILLIS);
   expect([201, 413]).toContain(status);
+});
+
+test('a field manager of 300 KB', async () => {
+  let status = 0;
+  const stall = await stallDuring(async () => {
+    const path = `/api/v1/namespaces/default/configmaps?fieldManager=${'%09'.repeat(300_000)}`;
+    status = (await http().send({ method: 'POST', path, body: configMap('managed') })).status;
+  });
+  expect(stall).toBeLessThan(MOST_MILLIS);
+  expect(status).toBe(422);
 });

@@ -119,7 +119,7 @@ export function quote(text: string): string {
     if (unit >= 0x20 && unit < 0x7f && unit !== 0x22 && unit !== 0x5c) continue;
     if (i > start) out += text.slice(start, i);
     const code = unit < 0xd800 ? unit : (text.codePointAt(i) ?? 0);
-    out += escapes[unit < 0x80 ? unit : unit - FIRST_STRAY] ?? quotedCharacter(code);
+    out += escapes[unit < 0x80 ? unit : (strayByte(unit) ?? -1)] ?? quotedCharacter(code);
     if (code > 0xffff) i++;
     start = i + 1;
   }
@@ -133,8 +133,6 @@ function quotedCharacter(code: number): string {
   return code < 0x10000 ? `\\u${code.toString(16).padStart(4, '0')}` : `\\U${code.toString(16).padStart(8, '0')}`;
 }
 
-/** Where bytes that are not UTF-8 would begin if they followed ASCII in the table of escapes: `strayByte` knows them. */
-const FIRST_STRAY = 0xdc00;
 const NAMED: Readonly<Record<number, string>> = {
   7: '\\a',
   8: '\\b',

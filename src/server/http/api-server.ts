@@ -29,6 +29,8 @@ const MIB = 1024 * 1024;
 const HEADER_BYTES = MIB + 4096;
 /** The same limit in HTTP/2, which counts 32 bytes per field in addition to its text; as in Go's server. */
 const HEADER_LIST_BYTES = MIB + 320;
+/** Errors show the path, with each byte that is not UTF-8 escaped. No path that is served has more than a few hundred bytes. */
+const PATH_BYTES = 256 * 1024;
 const IDLE_MILLIS = 90_000;
 /**
  * The time, in milliseconds, for which a refused client may go on sending: if the connection is reset at once, the response is
@@ -313,6 +315,10 @@ export class ApiServer {
     const at = url.indexOf('?');
     const rawPath = at < 0 ? url : url.slice(0, at);
     const rawQuery = at < 0 ? '' : url.slice(at + 1);
+    if (rawPath.length > PATH_BYTES) {
+      refuse(response, 414, '414 URI Too Long');
+      return;
+    }
     if (tooManyParameters(rawQuery)) {
       refuse(response, 414, '414 URI Too Long: too many query parameters');
       return;

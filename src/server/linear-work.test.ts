@@ -2,54 +2,54 @@
  * Work on text that clients choose is linear in its length: each parser runs on hostile inputs of two sizes. Sizes are such that a
  * quadratic takes seconds, where a linear parser takes milliseconds, so that a busy machine does not matter.
  */
-import type { AuthenticationRequest } from './authentication/authenticator/interfaces.js';
-import { CborReader } from './apimachinery/cbor/reader.js';
-import { decodeDetailed, parseJson, parsePlainJson } from './apimachinery/json/decode.js';
-import type { JsonObject, JsonValue } from './apimachinery/json/json.js';
-import { canonicalTime } from './apimachinery/meta/time.js';
-import { Quantity } from './apimachinery/meta/quantity.js';
-import { applyJsonPatch, decodeJsonPatch } from './apimachinery/patch/json-patch.js';
-import { applyMergePatch, decodeMergePatch } from './apimachinery/patch/merge-patch.js';
-import { applyStrategicMergePatch } from './apimachinery/patch/strategic-merge.js';
-import { loadProtobufCodec, readEnvelope } from './apimachinery/protobuf/protobuf.js';
-import { builtinSchema } from './apimachinery/scheme/builtin-schema.js';
-import { compileSelection, parseFieldSelector } from './apimachinery/selectors/field-selectors.js';
-import { parseLabelSelector } from './apimachinery/selectors/label-parser.js';
-import { LabelSelector } from './apimachinery/selectors/labels.js';
-import { isAddress } from './apimachinery/validation/addresses.js';
+import type { AuthenticationRequest } from '../authentication/authenticator/interfaces.js';
+import { CborReader } from '../apimachinery/cbor/reader.js';
+import { decodeDetailed, parseJson, parsePlainJson } from '../apimachinery/json/decode.js';
+import type { JsonObject, JsonValue } from '../apimachinery/json/json.js';
+import { canonicalTime } from '../apimachinery/meta/time.js';
+import { Quantity } from '../apimachinery/meta/quantity.js';
+import { applyJsonPatch, decodeJsonPatch } from '../apimachinery/patch/json-patch.js';
+import { applyMergePatch, decodeMergePatch } from '../apimachinery/patch/merge-patch.js';
+import { applyStrategicMergePatch } from '../apimachinery/patch/strategic-merge.js';
+import { loadProtobufCodec, readEnvelope } from '../apimachinery/protobuf/protobuf.js';
+import { builtinSchema } from '../apimachinery/scheme/builtin-schema.js';
+import { compileSelection, parseFieldSelector } from '../apimachinery/selectors/field-selectors.js';
+import { parseLabelSelector } from '../apimachinery/selectors/label-parser.js';
+import { LabelSelector } from '../apimachinery/selectors/labels.js';
+import { isAddress } from '../apimachinery/validation/addresses.js';
 import {
   isDns1123Subdomain,
   isLabelValue,
   isPathSegmentName,
   isQualifiedName,
-} from './apimachinery/validation/names.js';
-import { finalizerWarnings, validateFieldManager, validateObjectMeta } from './apimachinery/validation/object-meta.js';
-import { decodeYaml } from './apimachinery/yaml/yaml.js';
-import { bearerTokenOf } from './authentication/request/bearer-token.js';
-import { isWebSocketRequest, WebSocketProtocolAuthenticator } from './authentication/request/websocket-protocol.js';
-import { readToken } from './authentication/token/jws.js';
-import { wantedUser } from './endpoints/filters/impersonation/impersonation.js';
-import { checkPatchRoute, checkRoute, negotiate, negotiateInput } from './endpoints/negotiation/media.js';
-import { decodeBase64 } from './go/base64.js';
-import { parseGoDuration } from './go/duration.js';
-import { unescapePath } from './go/unescape-path.js';
-import { managerFromUserAgent } from './managedfields/manager-name.js';
-import { parseCertificateRequest } from './pki/certificate-request.js';
-import { nextPemBlock } from './pki/pem.js';
-import { uncovered } from './registry/builtin/rbac/covers.js';
-import { keyPairProblem } from './registry/builtin/core/secrets/tls-warnings.js';
-import { caBundleFault } from './registry/apiextensions/customresourcedefinition/validation/ca-bundle.js';
-import { dedupOwnerReferences } from './registry/generic/system-fields.js';
-import { parseQuery } from './request/query.js';
-import { newRequestInfo } from './request/request-info-factory.js';
-import { parseJsonPath } from './schema/columns/json-path-parser.js';
-import { isEmailAddress } from './schema/formats/email.js';
-import { formatCheckFor } from './schema/formats/formats.js';
-import { isRequestUri } from './schema/formats/request-uri.js';
-import { toFieldsV1, readFieldsV1 } from './structured-merge-diff/fieldpath/serialize.js';
-import { urlOf } from './server/http/plain-requests.js';
-import { wellFormed } from './util/text/utf8.js';
-import { trimSpace } from './util/text/trim-space.js';
+} from '../apimachinery/validation/names.js';
+import { finalizerWarnings, validateFieldManager, validateObjectMeta } from '../apimachinery/validation/object-meta.js';
+import { decodeYaml } from '../apimachinery/yaml/yaml.js';
+import { bearerTokenOf } from '../authentication/request/bearer-token.js';
+import { isWebSocketRequest, WebSocketProtocolAuthenticator } from '../authentication/request/websocket-protocol.js';
+import { readToken } from '../authentication/token/jws.js';
+import { wantedUser } from '../endpoints/filters/impersonation/impersonation.js';
+import { checkPatchRoute, checkRoute, negotiate, negotiateInput } from '../endpoints/negotiation/media.js';
+import { decodeBase64 } from '../go/base64.js';
+import { parseGoDuration } from '../go/duration.js';
+import { unescapePath } from '../go/unescape-path.js';
+import { managerFromUserAgent } from '../managedfields/manager-name.js';
+import { parseCertificateRequest } from '../pki/certificate-request.js';
+import { nextPemBlock } from '../pki/pem.js';
+import { uncovered } from '../registry/builtin/rbac/covers.js';
+import { keyPairProblem } from '../registry/builtin/core/secrets/tls-warnings.js';
+import { caBundleFault } from '../registry/apiextensions/customresourcedefinition/validation/ca-bundle.js';
+import { dedupOwnerReferences } from '../registry/generic/system-fields.js';
+import { parseQuery } from '../request/query.js';
+import { newRequestInfo } from '../request/request-info-factory.js';
+import { parseJsonPath } from '../schema/columns/json-path-parser.js';
+import { isEmailAddress } from '../schema/formats/email.js';
+import { formatCheckFor } from '../schema/formats/formats.js';
+import { isRequestUri } from '../schema/formats/request-uri.js';
+import { toFieldsV1, readFieldsV1 } from '../structured-merge-diff/fieldpath/serialize.js';
+import { urlOf } from './http/plain-requests.js';
+import { wellFormed } from '../util/text/utf8.js';
+import { trimSpace } from '../util/text/trim-space.js';
 
 /** The size of an input, in characters or items: a quadratic with one nanosecond for each step takes 16 seconds at twice the size. */
 const SIZE = 64 * 1024;
