@@ -31,7 +31,8 @@ function blockBefore(text: string, from: number, ending: number, stop: number): 
   const part = text.slice(from, ending);
   const at = part.lastIndexOf(BEGIN);
   // A block starts a line.
-  if (at < 0 || (at > 0 ? part.charCodeAt(at - 1) !== 10 : from > 0 && text.charCodeAt(from - 1) !== 10)) return undefined;
+  if (at < 0 || (at > 0 ? part.charCodeAt(at - 1) !== 10 : from > 0 && text.charCodeAt(from - 1) !== 10))
+    return undefined;
   const eol = lineEnd(part, at);
   const head = part.slice(at, eol).trimEnd();
   if (!head.endsWith(DASHES)) return undefined;

@@ -70,7 +70,11 @@ function segments(path: string): string[] {
   while (start < end && path.charCodeAt(start) === 47) start++;
   while (end > start && path.charCodeAt(end - 1) === 47) end--;
   const all: string[] = [];
-  for (let at = path.indexOf('/', start); at >= 0 && at < end && all.length < MAX_SEGMENTS; at = path.indexOf('/', start)) {
+  for (
+    let at = path.indexOf('/', start);
+    at >= 0 && at < end && all.length < MAX_SEGMENTS;
+    at = path.indexOf('/', start)
+  ) {
     all.push(path.slice(start, at));
     start = at + 1;
   }

@@ -48,14 +48,29 @@ async function stallDuring(attack: () => Promise<unknown>): Promise<number> {
 const many = (count: number): string[] => Array.from({ length: count }, (_, i) => `n${i}`);
 
 test.each<[string, string, number]>([
-  ['a list of upgrades', `GET /livez HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: ${','.repeat(500_000)}`, 200],
-  ['subprotocols', `GET /livez HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Protocol: ${','.repeat(500_000)}`, 200],
+  [
+    'a list of upgrades',
+    `GET /livez HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: ${','.repeat(500_000)}`,
+    200,
+  ],
+  [
+    'subprotocols',
+    `GET /livez HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Protocol: ${','.repeat(500_000)}`,
+    200,
+  ],
   ['media types', `GET /api HTTP/1.1\r\nHost: x\r\nAccept: ${','.repeat(900_000)}`, 403],
   ['headers', `GET /api HTTP/1.1\r\nHost: x\r\n${many(90_000).join(': a\r\n')}: a`, 431],
-  ['impersonated extras', `GET /api HTTP/1.1\r\nHost: x\r\n${many(30_000).map((name) => `Impersonate-Extra-${name}: a`).join('\r\n')}`, 431],
+  [
+    'impersonated extras',
+    `GET /api HTTP/1.1\r\nHost: x\r\n${many(30_000)
+      .map((name) => `Impersonate-Extra-${name}: a`)
+      .join('\r\n')}`,
+    431,
+  ],
   ['parameters', `GET ${PODS}?${'a&'.repeat(500_000)} HTTP/1.1\r\nHost: x`, 414],
-  ['segments', `GET /api/v1/${'a/'.repeat(500_000)} HTTP/1.1\r\nHost: x`, 403],
-  ['escapes', `GET /api/v1/${'%ff'.repeat(330_000)} HTTP/1.1\r\nHost: x`, 403],
+  ['segments', `GET /api/v1/${'a/'.repeat(100_000)} HTTP/1.1\r\nHost: x`, 403],
+  ['escapes', `GET /api/v1/${'%ff'.repeat(80_000)} HTTP/1.1\r\nHost: x`, 403],
+  ['bytes in a path', `GET /api/v1/${'a'.repeat(300_000)} HTTP/1.1\r\nHost: x`, 414],
   ['labels to select', `GET ${PODS}?labelSelector=${many(140_000).join(',')} HTTP/1.1\r\nHost: x`, 403],
   ['fields to select', `GET ${PODS}?fieldSelector=metadata.name=a${',a=b'.repeat(240_000)} HTTP/1.1\r\nHost: x`, 403],
 ])('without credentials: many %s', async (_name, head, status) => {
@@ -111,8 +126,20 @@ test('20,000 owner references', async () => {
   const object = { ...configMap('owned'), metadata: { name: 'owned', ownerReferences } };
   let status = 0;
   const stall = await stallDuring(async () => {
-    status = (await http().send({ method: 'POST', path: '/api/v1/namespaces/default/configmaps', body: object, token: ADMIN })).status;
+    status = (
+      await http().send({ method: 'POST', path: '/api/v1/namespaces/default/configmaps', body: object, token: ADMIN })
+    ).status;
   });
   expect(stall).toBeLessThan(MOST_MILLIS);
   expect([201, 413]).toContain(status);
+});
+
+test('a field manager of 300 KB', async () => {
+  let status = 0;
+  const stall = await stallDuring(async () => {
+    const path = `/api/v1/namespaces/default/configmaps?fieldManager=${'%09'.repeat(300_000)}`;
+    status = (await http().send({ method: 'POST', path, body: configMap('managed') })).status;
+  });
+  expect(stall).toBeLessThan(MOST_MILLIS);
+  expect(status).toBe(422);
 });

@@ -35,7 +35,7 @@ export class SessionServer {
           clock: this.clock,
           maxConcurrentStreams: 10,
           maxHeaderListBytes: 20_000,
-          maxHeaderFields: 500,
+          maxHeaderFields: 1000,
           maxFrameBytes: 16_384,
           streamWindow: DEFAULT_WINDOW,
           connectionWindow: 4 * DEFAULT_WINDOW,

@@ -113,25 +113,41 @@ export function hasDeletionTimestamp(object: KubeObject): boolean {
 export function quote(text: string): string {
   if (PLAIN.test(text)) return `"${text}"`;
   let out = '"';
-  for (const char of text) {
-    const code = char.codePointAt(0) ?? 0;
-    if (char === '"' || char === '\\') out += `\\${char}`;
-    else if (code >= 0x20 && code < 0x7f) out += char;
-    else if (code === 7) out += '\\a';
-    else if (code === 8) out += '\\b';
-    else if (code === 9) out += '\\t';
-    else if (code === 10) out += '\\n';
-    else if (code === 11) out += '\\v';
-    else if (code === 12) out += '\\f';
-    else if (code === 13) out += '\\r';
-    else if (code < 0x20 || code === 0x7f) out += `\\x${code.toString(16).padStart(2, '0')}`;
-    else if (strayByte(code) !== undefined) out += `\\x${(code & 0xff).toString(16)}`;
-    else if (/[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(char)) out += char;
-    else if (code < 0x10000) out += `\\u${code.toString(16).padStart(4, '0')}`;
-    else out += `\\U${code.toString(16).padStart(8, '0')}`;
+  let start = 0;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit >= 0x20 && unit < 0x7f && unit !== 0x22 && unit !== 0x5c) continue;
+    if (i > start) out += text.slice(start, i);
+    const code = unit < 0xd800 ? unit : (text.codePointAt(i) ?? 0);
+    out += escapes[unit < 0x80 ? unit : (strayByte(unit) ?? -1)] ?? quotedCharacter(code);
+    if (code > 0xffff) i++;
+    start = i + 1;
   }
-  return `${out}"`;
+  return `${out}${text.slice(start)}"`;
 }
+
+/** Returns a character beyond ASCII as it is if it can be printed, else escaped. */
+function quotedCharacter(code: number): string {
+  const char = String.fromCodePoint(code);
+  if (/[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(char)) return char;
+  return code < 0x10000 ? `\\u${code.toString(16).padStart(4, '0')}` : `\\U${code.toString(16).padStart(8, '0')}`;
+}
+
+const NAMED: Readonly<Record<number, string>> = {
+  7: '\\a',
+  8: '\\b',
+  9: '\\t',
+  10: '\\n',
+  11: '\\v',
+  12: '\\f',
+  13: '\\r',
+  0x22: '\\"',
+  0x5c: '\\\\',
+};
+/** The escapes of ASCII characters and of bytes that are not UTF-8, by byte. */
+const escapes: readonly (string | undefined)[] = Array.from({ length: 0x100 }, (_, byte) =>
+  byte >= 0x20 && byte < 0x7f ? NAMED[byte] : (NAMED[byte] ?? `\\x${byte.toString(16).padStart(2, '0')}`),
+);
 
 /** Text that is quoted as it is. */
 const PLAIN = /^[ !#-[\]-~]*$/;

@@ -334,7 +334,8 @@ describe('literals of scalars', () => {
 });
 
 describe('a strategic merge of lists', () => {
-  const pod = goType('v1', 'Pod');
+  const pod = goType({ group: '', version: 'v1', kind: 'Pod' });
+  if (pod === undefined) throw new Error('no type');
 
   /** Go's way to remove duplicates, whose order clients see. */
   function deduplicated(given: readonly string[]): string[] {

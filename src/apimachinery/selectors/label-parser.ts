@@ -1,5 +1,12 @@
 import { FieldPath, invalid } from '../meta/field-error.js';
-import { checkSelectorLength, type LabelOperator, type LabelRequirement, LabelSelector, makeRequirement, SelectorError } from './labels.js';
+import {
+  checkSelectorLength,
+  type LabelOperator,
+  type LabelRequirement,
+  LabelSelector,
+  makeRequirement,
+  SelectorError,
+} from './labels.js';
 import { isQualifiedName } from '../validation/names.js';
 
 /** The kind of a token. `end` follows the last token. */

@@ -59,3 +59,10 @@ test.each([
 ])('parseInt64(%j)', (text, value) => {
   expect(parseInt64(text)).toBe(value);
 });
+
+test('the first label with exactly one value, of which the first requirement decides', () => {
+  const exact = (text: string): string | undefined => parseLabelSelector(text).exactMatch()?.key;
+  expect(exact('a in (x,y),a=x,c=d')).toBe('c');
+  expect(exact('a=x,a in (x,y),c=d')).toBe('a');
+  expect(exact('a,b!=c')).toBeUndefined();
+});

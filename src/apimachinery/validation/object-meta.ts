@@ -149,10 +149,10 @@ export function validateFieldManager(manager: string, path: FieldPath | string):
   let length = 0;
   for (const char of manager) length += bytesOf(char);
   if (length > FIELD_MANAGER_MAX_LENGTH) errors.push(tooLong(path, FIELD_MANAGER_MAX_LENGTH));
+  // The error for each character has the whole text.
+  if (length > 8 * FIELD_MANAGER_MAX_LENGTH) return errors;
   let position = 0;
   for (const char of manager) {
-    // Each error has the whole text: of one that is too long, only the characters of a valid length are named.
-    if (position >= FIELD_MANAGER_MAX_LENGTH) break;
     if (!isPrintable(char)) {
       errors.push(invalid(path, manager, `invalid character ${unicodePoint(char)} (at position ${position})`));
     }

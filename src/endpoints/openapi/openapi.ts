@@ -282,7 +282,9 @@ function chosen(version: Version, request: HttpRequest): Format | undefined {
 function acceptsEncoding(request: HttpRequest): boolean {
   const header = request.headers['accept-encoding'];
   const text = Array.isArray(header) ? header.join(',') : (header ?? '');
-  return text.split(',', maxClauses).some((token) => /^\s*gzip\s*(;|$)/i.test(token) && !/;\s*q=0(\.0*)?\s*$/.test(token));
+  return text
+    .split(',', maxClauses)
+    .some((token) => /^\s*gzip\s*(;|$)/i.test(token) && !/;\s*q=0(\.0*)?\s*$/.test(token));
 }
 
 function empty(response: HttpResponse, status: number): void {

@@ -29,6 +29,8 @@ const MIB = 1024 * 1024;
 const HEADER_BYTES = MIB + 4096;
 /** The same limit in HTTP/2, which counts 32 bytes per field in addition to its text; as in Go's server. */
 const HEADER_LIST_BYTES = MIB + 320;
+/** Errors show the path, with each byte that is not UTF-8 escaped. No path that is served has more than a few hundred bytes. */
+const PATH_BYTES = 256 * 1024;
 const IDLE_MILLIS = 90_000;
 /**
  * The time, in milliseconds, for which a refused client may go on sending: if the connection is reset at once, the response is
@@ -324,6 +326,10 @@ export class ApiServer {
     const at = url.indexOf('?');
     const rawPath = at < 0 ? url : url.slice(0, at);
     const rawQuery = at < 0 ? '' : url.slice(at + 1);
+    if (rawPath.length > PATH_BYTES) {
+      refuse(response, 414, '414 URI Too Long');
+      return;
+    }
     if (tooManyParameters(rawQuery)) {
       refuse(response, 414, '414 URI Too Long: too many query parameters');
       return;
@@ -338,16 +344,7 @@ export class ApiServer {
     const auditId = typeof given === 'string' && given !== '' ? given : randomUUID();
     response.setHeader('Audit-Id', auditId);
     const startedAt = clock.monotonic();
-    const exchange = new Exchange(
-      request,
-      response,
-      connection,
-      auditId,
-      clock.now(),
-      startedAt,
-      path,
-      rawQuery,
-    );
+    const exchange = new Exchange(request, response, connection, auditId, clock.now(), startedAt, path, rawQuery);
     exchange.expectsContinue = expectation === '100-continue';
     exchange.stopwatch = new Timings(clock);
     exchange.onConflict = this.keepFirstAnnotation;

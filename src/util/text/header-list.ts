@@ -6,7 +6,7 @@ const isSpace = (code: number): boolean => code === 0x20 || (code >= 0x09 && cod
  * items that nobody reads: a client can send half a million of them.
  */
 export function* listItems(header: string): Generator<string> {
-  for (let start = 0; start <= header.length; ) {
+  for (let start = 0; start <= header.length;) {
     let end = header.indexOf(',', start);
     if (end < 0) end = header.length;
     const next = end + 1;

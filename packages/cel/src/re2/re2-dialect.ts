@@ -61,7 +61,8 @@ const CATEGORIES = new Map(
 
 const INTERESTING = /\\[pP]|\(\?P?</;
 /** Matches a named character class, the start of a named group, anything that could be mistaken for one of these, and brackets. */
-const TOKEN = /\\[pP](?:\{(\^?)([^}\\]*)\}|([A-Za-z]))|(\(\?P?<)(\w+)>|\\Q[^]*?(?:\\E|$)|\\[^]|\[:\^?\w*:\]|\[\^?\]?|\]/g;
+const TOKEN =
+  /\\[pP](?:\{(\^?)([^}\\]*)\}|([A-Za-z]))|(\(\?P?<)(\w+)>|\\Q[^]*?(?:\\E|$)|\\[^]|\[:\^?\w*:\]|\[\^?\]?|\]/g;
 
 /**
  * Rewrites a pattern for the library: the names of character classes in any spelling, and groups that share a name. Returns undefined

@@ -37,7 +37,9 @@ export class WarningRecorder {
 
   private cut(text: string): string {
     if (!this.truncating || runes(text) <= ITEM_RUNES) return text;
-    return Array.from(text.slice(0, 2 * ITEM_RUNES)).slice(0, ITEM_RUNES).join('');
+    return Array.from(text.slice(0, 2 * ITEM_RUNES))
+      .slice(0, ITEM_RUNES)
+      .join('');
   }
 
   private push(text: string, header: string): void {

@@ -80,7 +80,8 @@ function* breakDown(rule: PolicyRule): Iterable<PolicyRule> {
 function covers(owner: PolicyRule, part: PolicyRule): boolean {
   if (!hasOrAll(owner.verbs, part.verbs[0]) || !hasOrAll(owner.apiGroups, part.apiGroups[0])) return false;
   const resource = part.resources[0];
-  if (resource !== undefined && !resourceCovered({ has: (one) => owner.resources.includes(one) }, resource)) return false;
+  if (resource !== undefined && !resourceCovered({ has: (one) => owner.resources.includes(one) }, resource))
+    return false;
   const name = part.resourceNames[0];
   if (owner.resourceNames.length > 0 && (name === undefined || !owner.resourceNames.includes(name))) return false;
   const url = part.nonResourceURLs[0];

@@ -5,7 +5,14 @@ import {
   invalid,
   required,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { canonicalJson, deepEqual, type JsonObject, objectAt, objectsOf, textAt } from '../../../../../apimachinery/json/json.js';
+import {
+  canonicalJson,
+  deepEqual,
+  type JsonObject,
+  objectAt,
+  objectsOf,
+  textAt,
+} from '../../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../../apimachinery/validation/names.js';
 import { withoutEmpty } from '../../../../../apimachinery/scheme/empty-members.js';

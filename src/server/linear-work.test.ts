@@ -2,48 +2,54 @@
  * Work on text that clients choose is linear in its length: each parser runs on hostile inputs of two sizes. Sizes are such that a
  * quadratic takes seconds, where a linear parser takes milliseconds, so that a busy machine does not matter.
  */
-import { CborReader } from './apimachinery/cbor/reader.js';
-import { decodeDetailed, parseJson, parsePlainJson } from './apimachinery/json/decode.js';
-import type { JsonObject, JsonValue } from './apimachinery/json/json.js';
-import { canonicalTime } from './apimachinery/meta/time.js';
-import { Quantity } from './apimachinery/meta/quantity.js';
-import { applyJsonPatch, decodeJsonPatch } from './apimachinery/patch/json-patch.js';
-import { applyMergePatch, decodeMergePatch } from './apimachinery/patch/merge-patch.js';
-import { applyStrategicMergePatch } from './apimachinery/patch/strategic-merge.js';
-import { loadProtobufCodec, readEnvelope } from './apimachinery/protobuf/protobuf.js';
-import { builtinSchema } from './apimachinery/scheme/builtin-schema.js';
-import { compileSelection, parseFieldSelector } from './apimachinery/selectors/field-selectors.js';
-import { parseLabelSelector } from './apimachinery/selectors/label-parser.js';
-import { LabelSelector } from './apimachinery/selectors/labels.js';
-import { isAddress } from './apimachinery/validation/addresses.js';
-import { isDns1123Subdomain, isLabelValue, isPathSegmentName, isQualifiedName } from './apimachinery/validation/names.js';
-import { finalizerWarnings, validateFieldManager, validateObjectMeta } from './apimachinery/validation/object-meta.js';
-import { decodeYaml } from './apimachinery/yaml/yaml.js';
-import { bearerTokenOf } from './authentication/request/bearer-token.js';
-import { isWebSocketRequest, WebSocketProtocolAuthenticator } from './authentication/request/websocket-protocol.js';
-import { readToken } from './authentication/token/jws.js';
-import { wantedUser } from './endpoints/filters/impersonation/impersonation.js';
-import { checkPatchRoute, checkRoute, negotiate, negotiateInput } from './endpoints/negotiation/media.js';
-import { decodeBase64 } from './go/base64.js';
-import { parseGoDuration } from './go/duration.js';
-import { unescapePath } from './go/unescape-path.js';
-import { managerFromUserAgent } from './managedfields/manager-name.js';
-import { parseCertificateRequest } from './pki/certificate-request.js';
-import { nextPemBlock } from './pki/pem.js';
-import { uncovered } from './registry/builtin/rbac/covers.js';
-import { keyPairProblem } from './registry/builtin/core/secrets/tls-warnings.js';
-import { caBundleFault } from './registry/apiextensions/customresourcedefinition/validation/ca-bundle.js';
-import { dedupOwnerReferences } from './registry/generic/system-fields.js';
-import { parseQuery } from './request/query.js';
-import { newRequestInfo } from './request/request-info-factory.js';
-import { parseJsonPath } from './schema/columns/json-path-parser.js';
-import { isEmailAddress } from './schema/formats/email.js';
-import { formatCheckFor } from './schema/formats/formats.js';
-import { isRequestUri } from './schema/formats/request-uri.js';
-import { toFieldsV1, readFieldsV1 } from './structured-merge-diff/fieldpath/serialize.js';
-import { urlOf } from './server/http/plain-requests.js';
-import { wellFormed } from './util/text/utf8.js';
-import { trimSpace } from './util/text/trim-space.js';
+import type { AuthenticationRequest } from '../authentication/authenticator/interfaces.js';
+import { CborReader } from '../apimachinery/cbor/reader.js';
+import { decodeDetailed, parseJson, parsePlainJson } from '../apimachinery/json/decode.js';
+import type { JsonObject, JsonValue } from '../apimachinery/json/json.js';
+import { canonicalTime } from '../apimachinery/meta/time.js';
+import { Quantity } from '../apimachinery/meta/quantity.js';
+import { applyJsonPatch, decodeJsonPatch } from '../apimachinery/patch/json-patch.js';
+import { applyMergePatch, decodeMergePatch } from '../apimachinery/patch/merge-patch.js';
+import { applyStrategicMergePatch } from '../apimachinery/patch/strategic-merge.js';
+import { loadProtobufCodec, readEnvelope } from '../apimachinery/protobuf/protobuf.js';
+import { builtinSchema } from '../apimachinery/scheme/builtin-schema.js';
+import { compileSelection, parseFieldSelector } from '../apimachinery/selectors/field-selectors.js';
+import { parseLabelSelector } from '../apimachinery/selectors/label-parser.js';
+import { LabelSelector } from '../apimachinery/selectors/labels.js';
+import { isAddress } from '../apimachinery/validation/addresses.js';
+import {
+  isDns1123Subdomain,
+  isLabelValue,
+  isPathSegmentName,
+  isQualifiedName,
+} from '../apimachinery/validation/names.js';
+import { finalizerWarnings, validateFieldManager, validateObjectMeta } from '../apimachinery/validation/object-meta.js';
+import { decodeYaml } from '../apimachinery/yaml/yaml.js';
+import { bearerTokenOf } from '../authentication/request/bearer-token.js';
+import { isWebSocketRequest, WebSocketProtocolAuthenticator } from '../authentication/request/websocket-protocol.js';
+import { readToken } from '../authentication/token/jws.js';
+import { wantedUser } from '../endpoints/filters/impersonation/impersonation.js';
+import { checkPatchRoute, checkRoute, negotiate, negotiateInput } from '../endpoints/negotiation/media.js';
+import { decodeBase64 } from '../go/base64.js';
+import { parseGoDuration } from '../go/duration.js';
+import { unescapePath } from '../go/unescape-path.js';
+import { managerFromUserAgent } from '../managedfields/manager-name.js';
+import { parseCertificateRequest } from '../pki/certificate-request.js';
+import { nextPemBlock } from '../pki/pem.js';
+import { uncovered } from '../registry/builtin/rbac/covers.js';
+import { keyPairProblem } from '../registry/builtin/core/secrets/tls-warnings.js';
+import { caBundleFault } from '../registry/apiextensions/customresourcedefinition/validation/ca-bundle.js';
+import { dedupOwnerReferences } from '../registry/generic/system-fields.js';
+import { parseQuery } from '../request/query.js';
+import { newRequestInfo } from '../request/request-info-factory.js';
+import { parseJsonPath } from '../schema/columns/json-path-parser.js';
+import { isEmailAddress } from '../schema/formats/email.js';
+import { formatCheckFor } from '../schema/formats/formats.js';
+import { isRequestUri } from '../schema/formats/request-uri.js';
+import { toFieldsV1, readFieldsV1 } from '../structured-merge-diff/fieldpath/serialize.js';
+import { urlOf } from './http/plain-requests.js';
+import { wellFormed } from '../util/text/utf8.js';
+import { trimSpace } from '../util/text/trim-space.js';
 
 /** The size of an input, in characters or items: a quadratic with one nanosecond for each step takes 16 seconds at twice the size. */
 const SIZE = 64 * 1024;
@@ -138,7 +144,10 @@ const TEXTS: readonly (readonly [string, (size: number) => string])[] = [
   ['JSON with floats', (n) => `[${'1.0,'.repeat(n / 4)}1]`],
   ['a long number', (n) => `{"a":${'1'.repeat(n)}}`],
   ['a long float', (n) => `{"a":1.${'1'.repeat(n)}e1}`],
-  ['nested JSON', (n) => `${'{"a":'.repeat(Math.min(n / 10, 4000))}1${'}'.repeat(Math.min(n / 10, 4000))}${' '.repeat(n)}`],
+  [
+    'nested JSON',
+    (n) => `${'{"a":'.repeat(Math.min(n / 10, 4000))}1${'}'.repeat(Math.min(n / 10, 4000))}${' '.repeat(n)}`,
+  ],
   ['a token', (n) => `${'a'.repeat(n)}.${'a'.repeat(n)}.${'a'.repeat(n)}`],
   ['lists of YAML', (n) => '- '.repeat(Math.min(n / 2, 9000))],
   ['flow collections of YAML', (n) => `a: ${'['.repeat(Math.min(n / 2, 9000))}`],
@@ -146,7 +155,10 @@ const TEXTS: readonly (readonly [string, (size: number) => string])[] = [
   ['tags of YAML', (n) => Array.from({ length: n / 16 }, (_, i) => `k${i}: !!str v\n`).join('')],
   ['anchors of YAML', (n) => Array.from({ length: n / 16 }, (_, i) => `k${i}: &a${i} v\n`).join('')],
   ['aliases of YAML', (n) => `a: &a [1,2,3]\nb: [${'*a,'.repeat(n / 3)}]`],
-  ['merge keys of YAML', (n) => `a: &a {x: 1}\n${Array.from({ length: n / 16 }, (_, i) => `k${i}: {<<: *a}\n`).join('')}`],
+  [
+    'merge keys of YAML',
+    (n) => `a: &a {x: 1}\n${Array.from({ length: n / 16 }, (_, i) => `k${i}: {<<: *a}\n`).join('')}`,
+  ],
   ['one key with many merges', (n) => `a: &a {x: 1}\nb: {<<: [${'*a,'.repeat(n / 3)}]}`],
   ['quoted scalars of YAML', (n) => `a: "${'\\n '.repeat(n / 3)}"`],
   ['folded scalars of YAML', (n) => `a: >\n${' \n'.repeat(n / 2)}  b`],
@@ -193,7 +205,11 @@ const PARSERS: readonly (readonly [string, (text: string) => unknown])[] = [
   ['an escaped path', unescapePath],
   ['a query', (text) => parseQuery(text)],
   ['the query of a list', (text) => newRequestInfo('GET', '/api/v1/pods', text)],
-  ['the name in a list', (text) => newRequestInfo('GET', '/api/v1/pods', `fieldSelector=metadata.name%3D${encodeURIComponent(wellFormed(text))}`)],
+  [
+    'the name in a list',
+    (text) =>
+      newRequestInfo('GET', '/api/v1/pods', `fieldSelector=metadata.name%3D${encodeURIComponent(wellFormed(text))}`),
+  ],
   ['labelSelector', (text) => parseLabelSelector(text.slice(0, 2 * SIZE))],
   ['fieldSelector', (text) => parseFieldSelector(text.slice(0, 2 * SIZE))],
   ['JSON', parseJson],
@@ -225,7 +241,10 @@ const PARSERS: readonly (readonly [string, (text: string) => unknown])[] = [
   ['a certificate request', parseCertificateRequest],
   ['a pair of keys', (text) => keyPairProblem(text, text)],
   ['a bundle of CAs', (text) => caBundleFault(Buffer.from(text).toString('base64'))],
-  ['fields of a manager', (text) => toFieldsV1(readFieldsV1({ [`f:${text}`]: {}, [`k:${text}`]: {}, [`v:${text}`]: {} }).set)],
+  [
+    'fields of a manager',
+    (text) => toFieldsV1(readFieldsV1({ [`f:${text}`]: {}, [`k:${text}`]: {}, [`v:${text}`]: {} }).set),
+  ],
   ...FORMATS.map((format) => [`the format ${format}`, (text: string) => formatCheckFor(format)?.(text)] as const),
 ];
 
@@ -256,7 +275,9 @@ const STRUCTURES: readonly (readonly [string, (size: number) => () => unknown])[
   [
     'a selector without an exact label',
     (n) => {
-      const text = names(n / 2).join(',').slice(0, 120_000);
+      const text = names(n / 2)
+        .join(',')
+        .slice(0, 120_000);
       return () => compileSelection(parseLabelSelector(text), parseFieldSelector(''));
     },
   ],
@@ -289,8 +310,14 @@ const STRUCTURES: readonly (readonly [string, (size: number) => () => unknown])[
     },
   ],
   ['finalizers', (n) => () => finalizerWarnings(names(n), names(n, 'm'))],
-  ['a strategic patch of a list', (n) => strategic({ spec: { containers: containers(n) } }, { spec: { containers: containers(n) } })],
-  ['one that adds to a list', (n) => strategic({ spec: { containers: containers(n) } }, { spec: { containers: containers(n, 'm') } })],
+  [
+    'a strategic patch of a list',
+    (n) => strategic({ spec: { containers: containers(n) } }, { spec: { containers: containers(n) } }),
+  ],
+  [
+    'one that adds to a list',
+    (n) => strategic({ spec: { containers: containers(n) } }, { spec: { containers: containers(n, 'm') } }),
+  ],
   [
     'one that deletes from a list',
     (n) =>
@@ -307,12 +334,21 @@ const STRUCTURES: readonly (readonly [string, (size: number) => () => unknown])[
         { spec: { containers: containers(n, 'm'), '$setElementOrder/containers': [] } },
       ),
   ],
-  ['one with finalizers', (n) => strategic({ metadata: { finalizers: names(n) } }, { metadata: { finalizers: names(n, 'm') } })],
-  ['one with equal finalizers', (n) => strategic({ metadata: { finalizers: names(n) } }, { metadata: { finalizers: names(n) } })],
-  ['a merge patch of many keys', (n) => {
-    const object = Object.fromEntries(names(n).map((name) => [name, 1]));
-    return () => applyMergePatch(object, { ...object });
-  }],
+  [
+    'one with finalizers',
+    (n) => strategic({ metadata: { finalizers: names(n) } }, { metadata: { finalizers: names(n, 'm') } }),
+  ],
+  [
+    'one with equal finalizers',
+    (n) => strategic({ metadata: { finalizers: names(n) } }, { metadata: { finalizers: names(n) } }),
+  ],
+  [
+    'a merge patch of many keys',
+    (n) => {
+      const object = Object.fromEntries(names(n).map((name) => [name, 1]));
+      return () => applyMergePatch(object, { ...object });
+    },
+  ],
   [
     'a JSON patch of many keys',
     (n) => {
