@@ -163,6 +163,7 @@ async function ofServer() {
       '--runtime-config=admissionregistration.k8s.io/v1alpha1=true,admissionregistration.k8s.io/v1beta1=true',
     ]);
     const get = (path, accept = 'application/json') => fetchJson(port, path, accept);
+    const put = (path, body) => fetchJson(port, path, 'application/json', JSON.stringify(body));
     await ready(get);
     for (const version of SCHEMAS) {
       const { components } = await get(`/openapi/v3/${version}`);
@@ -172,13 +173,26 @@ async function ofServer() {
     const table = 'application/json;as=Table;g=meta.k8s.io;v=v1';
     const columns = {};
     for (const list of TABLES) columns[list] = (await get(`/${list}`, table)).columnDefinitions;
-    // A scale has the columns of every type without its own.
-    columns['apis/autoscaling/v1/scale'] = columns['apis/rbac.authorization.k8s.io/v1/roles'].slice(0, 2);
+    columns['apis/autoscaling/v1/scale'] = await columnsOfScale(get, put);
     write('types/columns.json', `${JSON.stringify(columns, null, 1)}\n`);
   } finally {
     for (const child of processes) child.kill('SIGKILL');
     rmSync(scratch, { recursive: true, force: true });
   }
+}
+
+/** The columns of a scale, which only an object shows that can be scaled. */
+async function columnsOfScale(get, put) {
+  const labels = { app: 'a' };
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'a', image: 'a' }] } };
+  await put('/api/v1/namespaces/default/replicationcontrollers', {
+    apiVersion: 'v1',
+    kind: 'ReplicationController',
+    metadata: { name: 'a' },
+    spec: { replicas: 0, selector: labels, template },
+  });
+  const path = '/api/v1/namespaces/default/replicationcontrollers/a/scale';
+  return (await get(path, 'application/json;as=Table;g=meta.k8s.io;v=v1')).columnDefinitions;
 }
 
 /** The bindings and roles of a new cluster, without what every server assigns anew. */
@@ -228,20 +242,22 @@ async function ready(get) {
   throw new Error('kube-apiserver does not become ready');
 }
 
-function fetchJson(port, path, accept) {
+function fetchJson(port, path, accept, body) {
   return new Promise((done, fail) => {
-    const options = { host: '127.0.0.1', port, path, rejectUnauthorized: false, headers: { accept, authorization: 'Bearer data' } };
+    const method = body === undefined ? 'GET' : 'POST';
+    const headers = { accept, authorization: 'Bearer data', 'content-type': 'application/json' };
+    const options = { host: '127.0.0.1', port, path, method, rejectUnauthorized: false, headers };
     request(options, (response) => {
       let text = '';
       response.setEncoding('utf8');
       response.on('data', (part) => (text += part));
       response.on('end', () => {
-        if (response.statusCode !== 200) fail(new Error(`${path}: ${response.statusCode} ${text.slice(0, 200)}`));
+        if (response.statusCode > 201) fail(new Error(`${path}: ${response.statusCode} ${text.slice(0, 200)}`));
         else done(text.startsWith('{') ? JSON.parse(text) : text);
       });
     })
       .on('error', fail)
-      .end();
+      .end(body);
   });
 }
 

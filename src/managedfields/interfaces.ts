@@ -49,8 +49,8 @@ export interface FieldManagerOptions {
   readonly resetFields?: Readonly<Record<string, readonly (readonly string[])[]>> | undefined;
   /** The members that every new object of a built-in kind has; by default apiVersion and kind. */
   readonly emptyObject?: JsonObject | undefined;
-  /** Sets the defaults of the version in place, after an apply. */
-  readonly applyDefaults?: ((object: KubeObject) => void) | undefined;
+  /** Sets the defaults of the version in place, after an apply; `isNew` if that creates the object. */
+  readonly applyDefaults?: ((object: KubeObject, isNew: boolean) => void) | undefined;
   readonly clock: Clock;
   /** Called for each error that update() does not throw. */
   readonly onError?: ((error: unknown, object: KubeObject) => void) | undefined;

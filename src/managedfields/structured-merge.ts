@@ -1,6 +1,6 @@
 import { JsonError } from '../apimachinery/json/syntax.js';
 import { ApiError, newBadRequest } from '../apimachinery/meta/errors.js';
-import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { isObject, type JsonObject, type JsonValue, objectAt, stringAt, textAt } from '../apimachinery/json/json.js';
 import {
   formatGroupVersion,
   formatGroupVersionKind,
@@ -80,7 +80,7 @@ export class StructuredMerge {
     // The merged value shares nothing with the arguments, but the result of a conversion may share parts of its input.
     const object = value as KubeObject;
     try {
-      this.options.applyDefaults?.(object);
+      this.options.applyDefaults?.(object, textAt(objectAt(live, 'metadata'), 'uid') === '');
     } catch (error) {
       throw error instanceof JsonError ? notConverted(configuration, error.message) : error;
     }

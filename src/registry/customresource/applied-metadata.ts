@@ -15,17 +15,20 @@ const SYSTEM_FIELDS = new Set([
   'uid',
 ]);
 
+/** The fields that are wiped before a new object is stored. */
+const WIPED_FIELDS = new Set(['deletionGracePeriodSeconds', 'deletionTimestamp']);
+
 /**
  * Drops metadata that an apply left empty, which is absent when the object is read again, and turns null labels and annotations
  * into ''. `isStored` is true if this metadata is stored, false if that of the previous object is.
  */
-export function dropEmptyMetadata(object: KubeObject, isStored: boolean): void {
+export function dropEmptyMetadata(object: KubeObject, isStored: boolean, isNew: boolean): void {
   const { metadata } = object as { metadata: JsonObject };
   for (const key in metadata) {
     const value = metadata[key];
     if (isEmptyMember(key, value)) {
       Reflect.deleteProperty(metadata, key);
-      noteUnseen(object, isStored && !SYSTEM_FIELDS.has(key));
+      noteUnseen(object, isStored && !SYSTEM_FIELDS.has(key) && !(isNew && WIPED_FIELDS.has(key)));
     } else if (key === 'labels' || key === 'annotations') {
       if (replaceNulls(value, '')) noteUnseen(object, isStored);
     } else if (key === 'ownerReferences' && Array.isArray(value)) {
@@ -102,5 +105,5 @@ export function readDeletion(metadata: JsonObject): void {
 export function unreadableErrors({ metadata }: KubeObject): FieldError[] {
   const unreadable = metadata[FACTS]?.unreadable;
   if (unreadable === undefined) return [];
-  return [invalid(FieldPath.of('metadata'), { ...metadata, ...unreadable.members }, unreadable.error)];
+  return [invalid(FieldPath.of('metadata'), { ...unreadable.members, ...metadata }, unreadable.error)];
 }

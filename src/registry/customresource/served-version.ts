@@ -86,13 +86,13 @@ function fieldManager(
     typeOf: (groupVersion) => formOf(groupVersion)?.mergeType,
     converter: { convert: (object, wanted) => conversion.convert(object, known(wanted)) },
     resetFields,
-    applyDefaults: (object) => {
+    applyDefaults: (object, isNew) => {
       // Where the schema preserves unknown fields, an apply also accepts fields that it does not specify.
       if (!preserveUnknownFields) addFacts(object, { unpruned: true });
       schema.applyDefaults(object);
       schema.coerce(object);
       if (!isObject(object.metadata)) return;
-      dropEmptyMetadata(object, subresource === '');
+      dropEmptyMetadata(object, subresource === '', isNew);
       readDeletion(object.metadata);
     },
     clock,

@@ -4,7 +4,6 @@ import {
   adapterOf,
   type DeclType,
   type Environment,
-  fromJson,
   kubernetesEnvironment,
   Optional,
   type Outcome,
@@ -164,7 +163,7 @@ export class RuleNode {
     const self = this.adapter(object);
     const oldSelf = old === undefined ? undefined : this.adapter(old);
     for (const compiled of this.compiled) {
-      this.evaluateRule(run, path, object, compiled, { self, old, oldSelf }, ratchet);
+      this.evaluateRule(run, path, object, compiled, { self, oldSelf }, ratchet);
       if (run.budget < 0) return;
     }
   }
@@ -179,7 +178,7 @@ export class RuleNode {
     path: FieldPath,
     object: JsonValue,
     compiled: CompiledRule,
-    { self, old, oldSelf }: Values,
+    { self, oldSelf }: Values,
     ratchet: Ratchet,
   ): void {
     const { rule, program } = compiled;
@@ -188,7 +187,7 @@ export class RuleNode {
       return;
     }
     if (program === undefined) return;
-    const before = rule.optionalOldSelf === true ? optionalOf(old, oldSelf) : oldSelf;
+    const before = rule.optionalOldSelf === true ? optionalOf(oldSelf) : oldSelf;
     if (compiled.usesOldSelf && before === undefined) return;
     const outcome = program.evaluate({ self, oldSelf: before }, PER_CALL_LIMIT);
     if (outcome.cost > run.budget) {
@@ -261,15 +260,10 @@ function errorFor(
 /** The values for a rule. Message expressions see the plain oldSelf, even if the rule sees an optional. */
 interface Values {
   readonly self: Value;
-  readonly old: JsonValue | undefined;
   readonly oldSelf: Value | undefined;
 }
 
-/** Wraps oldSelf in an optional, in which Kubernetes puts objects and lists as stored, without the types of the schema. */
-function optionalOf(json: JsonValue | undefined, value: Value | undefined): Value {
-  if (value === undefined) return Optional.none;
-  return new Optional(typeof json === 'object' && json !== null ? fromJson(json) : value);
-}
+const optionalOf = (value: Value | undefined): Value => (value === undefined ? Optional.none : new Optional(value));
 
 interface MessageResult {
   /** If absent, the rule's plain message is used. */

@@ -232,7 +232,7 @@ const OF_EXTENSIONS = new Map<string, CallCost>([
   ['list_sets_intersects_list', sets(1)],
   ['list_sets_equivalent_list', sets(2)],
   ['list_slice', ofNewList(minSliceCost)],
-  ['lists_range', ofNewList(([count]) => Math.min(MAX_RANGE, Number(count)))],
+  ['lists_range', ofNewList(([count]) => (Number(count) > MAX_RANGE ? 0 : Math.max(0, Number(count))))],
   ['list_reverse', ofNewList(([list]) => sizeOf(list))],
   ['list_flatten', ofFlatten],
   ['list_flatten_int', ofFlatten],

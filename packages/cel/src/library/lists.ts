@@ -31,7 +31,7 @@ import {
   typeName,
 } from '../values/value.js';
 import { onList, onLists } from './helpers.js';
-import { MAX_RANGE, CostExceeded, chargeWork } from '../work.js';
+import { MAX_RANGE, chargeWork } from '../work.js';
 
 const A = paramType('A');
 const T = paramType('T');
@@ -196,7 +196,9 @@ const sort = (list: CelList): Value => sortBy(list, list);
 
 function range(count: Value): Value {
   const size = Number(count);
-  if (size > MAX_RANGE) throw new CostExceeded();
+  if (size > MAX_RANGE) {
+    return new CelError(`lists.range: size ${formatKey(count)} exceeds maximum allowed (${MAX_RANGE})`);
+  }
   if (size < 0) return new CelError(`lists.range: size must be non-negative, got ${formatKey(count)}`);
   return new ArrayList(Array.from({ length: size }, (_, i) => i));
 }

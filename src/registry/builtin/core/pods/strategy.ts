@@ -52,6 +52,7 @@ function dropDisabled(spec: JsonObject): void {
 
 /** Drops the fields of such features in a pod's status. */
 function dropDisabledStatus(status: JsonObject): void {
+  delete status['nodeAllocatableResourceClaimStatuses'];
   for (const one of STATUS_LISTS.flatMap((list) => objectsOf(status[list]))) {
     for (const mount of objectsOf(one['volumeMounts'])) delete mount['volumeStatus'];
   }

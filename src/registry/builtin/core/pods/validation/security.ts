@@ -160,6 +160,6 @@ export function podSecurityErrors(spec: JsonObject, path: FieldPath): FieldError
     ...windowsOptionErrors(objectAt(context, 'windowsOptions'), path.child('windowsOptions')),
     ...appArmorErrors(objectAt(context, 'appArmorProfile'), path.child('appArmorProfile')),
     ...choiceIfSet(context['supplementalGroupsPolicy'], path.child('supplementalGroupsPolicy'), ['Merge', 'Strict']),
-    ...choiceIfSet(context['seLinuxChangePolicy'], path.child('seLinuxChangePolicy'), ['Recursive']),
+    ...choiceIfSet(context['seLinuxChangePolicy'], path.child('seLinuxChangePolicy'), ['MountOption', 'Recursive']),
   ];
 }
