@@ -5,7 +5,7 @@ import { negotiateList, negotiateObject, writeListResult, writeCachedObject } fr
 import { describe as describe_, isLargeGroupVersion } from '../endpoints/openapi/parts.js';
 import { publishedComponents } from '../endpoints/openapi/served-source.js';
 import type { RequestScope } from '../endpoints/router/scope.js';
-import { DetachedObject } from '../registry/generic/loopback/detached-object.js';
+import { DetachedObject } from '../storage/detached-object.js';
 import { SelectedPage } from '../storage/cacher/tree/page.js';
 import { Budget } from '../storage/cacher/budget.js';
 import { cachedItem } from '../storage/cacher/tree/cached-item.js';

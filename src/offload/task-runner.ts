@@ -21,7 +21,7 @@ import { WatchTracker } from '../endpoints/handlers/watch-tracker.js';
 import { describe } from '../endpoints/openapi/parts.js';
 import type { OpenApiKind, PublishedComponents } from '../endpoints/openapi/source.js';
 import { renderItem } from '../endpoints/responsewriters/items.js';
-import { DetachedObject } from '../registry/generic/loopback/detached-object.js';
+import { DetachedObject } from '../storage/detached-object.js';
 import type { StoredApi } from '../registry/generic/store/api-registry.js';
 import { conversionOf } from '../registry/customresource/conversion/webhook-conversion.js';
 import type { AuditRecorder } from '../request/audit.js';

@@ -1,6 +1,6 @@
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { createObject } from '../../registry/generic/create.js';
-import { retryOnPendingConversion } from '../../registry/generic/loopback/conversion-retry.js';
+import { retryOnPendingConversion } from '../../registry/generic/conversion-retry.js';
 import { isTooLarge } from '../../registry/generic/store/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
 import type { ResponseSink } from '../responsewriters/sink.js';

@@ -1,5 +1,5 @@
 import { newBadRequest } from '../../apimachinery/meta/errors.js';
-import { parseListResourceVersion, parseResourceVersion } from '../../registry/generic/resource-version.js';
+import { parseListResourceVersion, parseResourceVersion } from '../../storage/resource-version.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 import { timed } from '../../util/metrics/stopwatch.js';
 import type { StoredType } from '../../registry/generic/store/resource-store.js';

@@ -11,7 +11,7 @@ import { applyMergePatch, decodeMergePatch } from '../../apimachinery/patch/merg
 import { decodeStrategicMergePatch } from '../../apimachinery/patch/strategic-merge.js';
 import { parseYaml } from '../../apimachinery/yaml/yaml.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
-import { retryOnPendingConversion } from '../../registry/generic/loopback/conversion-retry.js';
+import { retryOnPendingConversion } from '../../registry/generic/conversion-retry.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { negotiatePatch } from '../negotiation/media.js';
 import type { ResponseSink } from '../responsewriters/sink.js';

@@ -1,11 +1,11 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { type MaybePromise, then } from '../../util/maybe-promise.js';
-import { DetachedObject } from '../../registry/generic/loopback/detached-object.js';
-import { prepare } from '../../registry/generic/loopback/conversion-retry.js';
+import { DetachedObject } from '../../storage/detached-object.js';
+import { prepare } from '../../registry/generic/conversion-retry.js';
 import type { DeletedCollection } from '../../registry/generic/delete-collection.js';
 import type { ListResult } from '../../registry/generic/list.js';
-import { handoverReason } from '../../registry/rest/served.js';
+import { handoverReason } from '../../registry/generic/handover.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { HttpResponse } from '../http.js';

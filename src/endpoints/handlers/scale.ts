@@ -4,7 +4,7 @@ import { type KubeObject, quote } from '../../apimachinery/meta/meta.js';
 import { ScaleManagedFields } from '../../managedfields/scale.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { decodeScale, SCALE_GVK, scaleTable } from '../../registry/customresource/scale.js';
-import { decodeInVersion } from '../../registry/generic/loopback/conversion-retry.js';
+import { decodeInVersion } from '../../registry/generic/conversion-retry.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { type UpdateResult, updateObject } from '../../registry/generic/update.js';
 import type { ScalePaths, ServedVersion } from '../../registry/rest/served.js';

@@ -3,7 +3,7 @@ import { deepCopy } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { authorizerAttributes, checkName, requireNamespace } from './request/target.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
-import { retryOnPendingConversion } from '../../registry/generic/loopback/conversion-retry.js';
+import { retryOnPendingConversion } from '../../registry/generic/conversion-retry.js';
 import { isTooLarge } from '../../registry/generic/store/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace } from '../../registry/generic/system-fields.js';
 import { updateObject, type UpdateRequest } from '../../registry/generic/update.js';

@@ -1,8 +1,8 @@
 import { RELIST_ELSEWHERE_MESSAGE } from '../../apimachinery/meta/adopted-definitions.js';
 import { type ApiError, newResourceExpired, toApiError } from '../../apimachinery/meta/errors.js';
-import { interpretStorageError } from '../../registry/generic/interpret-error.js';
-import { handoverReason } from '../../registry/rest/served.js';
-import { parseResourceVersion } from '../../registry/generic/resource-version.js';
+import { interpretStorageError } from '../../storage/interpret-error.js';
+import { handoverReason } from '../../registry/generic/handover.js';
+import { parseResourceVersion } from '../../storage/resource-version.js';
 import { StorageError } from '../../storage/errors.js';
 import { Slicer, yieldNow } from '../../scheduling/slicer.js';
 import type { CacheWatchOptions, ReadAt, Watcher, WatchEvent } from '../../storage/cacher/interfaces.js';

@@ -1,5 +1,5 @@
 import { newGenericNotFound, newPathsNotInstalled } from '../../apimachinery/meta/errors.js';
-import { interpretStorageError } from '../../registry/generic/interpret-error.js';
+import { interpretStorageError } from '../../storage/interpret-error.js';
 import { instrumentStore } from '../../registry/generic/store/instrumented-store.js';
 import type { ApiRegistry, StoredApi } from '../../registry/generic/store/api-registry.js';
 import type { RequestContext } from '../../request/context.js';

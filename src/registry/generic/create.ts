@@ -6,9 +6,9 @@ import type { RequestContext } from '../../request/context.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 import { beforeCreate } from './before.js';
-import { decodeIfSound } from './loopback/detached-object.js';
+import { decodeIfSound } from '../../storage/detached-object.js';
 import type { ResourceStore } from './store/resource-store.js';
-import { isResourceVersionSet } from './resource-version.js';
+import { isResourceVersionSet } from '../../storage/resource-version.js';
 import { fillSystemFields, generateName } from './system-fields.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 

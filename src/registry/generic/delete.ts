@@ -5,7 +5,7 @@ import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from '../../
 import type { RequestContext } from '../../request/context.js';
 import type { Revision, StoredObject } from '../../storage/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
-import { decodeInVersion } from './loopback/conversion-retry.js';
+import { decodeInVersion } from './conversion-retry.js';
 import type { ResourceStore } from './store/resource-store.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 

@@ -3,8 +3,8 @@ import { ContinueTokenError, decodeContinueToken, encodeContinueToken } from '..
 import { StorageError } from '../../storage/errors.js';
 import type { CachedList, ReadAt } from '../../storage/cacher/interfaces.js';
 import type { SelectionPredicate } from '../../apimachinery/selectors/selection-predicate.js';
-import { interpretStorageError } from './interpret-error.js';
-import { parseListResourceVersion } from './resource-version.js';
+import { interpretStorageError } from '../../storage/interpret-error.js';
+import { parseListResourceVersion } from '../../storage/resource-version.js';
 import type { ResourceStore } from './store/resource-store.js';
 
 const CONTINUE_EXPIRED =

@@ -1,6 +1,6 @@
 import { newInvalid } from '../../apimachinery/meta/errors.js';
 import { FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
-import { decodeIfSound } from './loopback/detached-object.js';
+import { decodeIfSound } from '../../storage/detached-object.js';
 import type { ResourceStore } from './store/resource-store.js';
 
 const OPTION = 'ignoreStoreReadErrorWithClusterBreakingPotential';

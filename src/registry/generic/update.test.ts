@@ -3,7 +3,7 @@ import type { ApiError } from '../../apimachinery/meta/errors.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Strategy } from '../rest/interfaces.js';
-import { decodeStored } from './loopback/detached-object.js';
+import { decodeStored } from '../../storage/detached-object.js';
 import { deleteObject } from './delete.js';
 import { CONTEXT, LaggingCache, servedWith, strategy } from '../../../test/fakes/registry/lagging-cache.js';
 import { updateObject, type UpdateResult, type UpdateRequest } from './update.js';

@@ -8,8 +8,8 @@ import type { Strategy } from '../rest/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 import { beforeCreate, beforeUpdate } from './before.js';
 import type { ResourceStore, TryUpdate } from './store/resource-store.js';
-import { decodeInVersion } from './loopback/conversion-retry.js';
-import { parseObjectResourceVersion } from './resource-version.js';
+import { decodeInVersion } from './conversion-retry.js';
+import { parseObjectResourceVersion } from '../../storage/resource-version.js';
 import { fillSystemFields } from './system-fields.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 

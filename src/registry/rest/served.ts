@@ -14,11 +14,6 @@ export interface DecodedObject {
   readonly strictErrors: readonly string[];
 }
 
-/** A body that is not an object of the type. The message follows `… cannot be handled as a Widget: `. */
-export class DecodeError extends Error {
-  override readonly name = 'DecodeError';
-}
-
 /** A subresource that writes the object it belongs to. */
 export interface ServedSubresource {
   readonly strategy: Strategy;
@@ -130,18 +125,4 @@ export interface ServedVersion extends VersionView, StorageCodec, ServedSubresou
   /** The field selectors that this version accepts. */
   readonly fieldNames: FieldNames;
   readonly definition: DefinedVersion | undefined;
-}
-
-/** The reason why watches of a type end: another server is about to serve it, and clients have to list there. */
-export class HandoverReason {
-  constructor(
-    /** The newest revision that lists show: the other server does not know later ones. */
-    readonly since: number,
-  ) {}
-}
-
-/** Returns the reason of `watchesEnd` if the type is about to be served elsewhere. */
-export function handoverReason(watchesEnd: AbortSignal | undefined): HandoverReason | undefined {
-  const reason: unknown = watchesEnd?.reason;
-  return reason instanceof HandoverReason ? reason : undefined;
 }

@@ -1,6 +1,6 @@
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { builtinType } from '../../builtin/shared/resource-type.js';
-import { defaultTable } from '../../rest/columns.js';
+import { defaultTable } from '../../generic/columns.js';
 import { setCustomResourceDefinitionDefaults } from './defaults.js';
 import {
   customResourceDefinitionDeletion,

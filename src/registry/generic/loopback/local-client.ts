@@ -22,7 +22,7 @@ import { createObject } from '../create.js';
 import { deleteObject, type DeleteOptions, deleteOptionsObject } from '../delete.js';
 import { deleteCollection } from '../delete-collection.js';
 import { OrderedEvents } from './ordered-events.js';
-import { retryOnPendingConversion, decodeInVersion } from './conversion-retry.js';
+import { retryOnPendingConversion, decodeInVersion } from '../conversion-retry.js';
 import { yieldForOwnTurn } from '../../../scheduling/slicer.js';
 import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
 import { listObjects, type ListRequest } from '../list.js';

@@ -12,6 +12,7 @@ import type { VersionedResource } from '../../../admission/interfaces.js';
 import { applyStrategicMergePatch } from '../../../apimachinery/patch/strategic-merge.js';
 import { type BuiltinSchema, requireSchema } from '../../../apimachinery/scheme/builtin-schema.js';
 import { checkConvertible, conversionError } from '../../../apimachinery/scheme/convert.js';
+import { DecodeError } from '../../../apimachinery/scheme/decode-error.js';
 import { convertNumbers } from '../../../apimachinery/scheme/go-numbers.js';
 import { FieldManager } from '../../../managedfields/field-manager.js';
 import { emptyObjectOf } from '../../../apimachinery/scheme/empty-objects.js';
@@ -27,13 +28,12 @@ import type {
   ResourceVersion,
   Strategy,
 } from '../../rest/interfaces.js';
-import {
-  DecodeError,
-  type DecodedObject,
-  type AdmissionView,
-  type ServedCreateOnlySubresource,
-  type ServedSubresource,
-  type ServedVersion,
+import type {
+  AdmissionView,
+  DecodedObject,
+  ServedCreateOnlySubresource,
+  ServedSubresource,
+  ServedVersion,
 } from '../../rest/served.js';
 import { storageVersionHash } from '../../customresource/discovery.js';
 import { decodeOrInternalError } from '../admission-versions.js';
