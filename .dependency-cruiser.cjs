@@ -77,6 +77,20 @@ module.exports = {
       to: { path: '^src/registry/(?!rest/)' },
     },
     {
+      name: 'handlers-depend-on-contracts',
+      comment: 'a handler knows the verbs of a kind (registry/rest), not what implements them',
+      severity: 'error',
+      from: { path: '^src/endpoints/handlers/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^src/registry/(?!rest/)' },
+    },
+    {
+      name: 'loopback-is-a-client',
+      comment: 'the clients of the server itself are on top of the generic store, like handlers',
+      severity: 'error',
+      from: { path: '^src/registry/generic/(?!loopback/)' },
+      to: { path: '^src/registry/generic/loopback/' },
+    },
+    {
       name: 'only-commands-import-the-server',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/(server/|main\\.ts|doctor/|cli/)' },

@@ -100,7 +100,7 @@ test.each(FORMS.filter(([name]) => name !== 'metadata in YAML'))(
       };
       const asked = new Query(scope.request.url ?? '');
       const list = new SelectedPage(9, items, false);
-      const result = { list, continue: '', remainingItemCount: undefined };
+      const result = { list, resourceVersion: 9, continue: '', remainingItemCount: undefined };
       await writeListResult(scope, negotiateList(scope, asked), result);
       bodies.push(Buffer.concat(written).toString());
     }

@@ -214,13 +214,13 @@ export class TaskRunner {
 
   private scope(task: Task, request: IncomingMessage, response: ServerResponse, signal: AbortSignal): RequestScope {
     const { info } = task;
-    const { served, store }: StoredApi = this.types.find(task);
+    const { served, storage }: StoredApi = this.types.find(task);
     const part = info.subresource === '' ? served : served.subresources[info.subresource];
     if (part === undefined)
       throw new Error(`this worker does not handle writes of ${info.resource}/${info.subresource}`);
     const codec = task.definition === undefined ? builtinCodec : customResourceCodec;
     const environment = this.environment(task);
-    return requestScope({ served, store }, part, codec, {
+    return requestScope({ served, storage }, part, codec, {
       environment,
       context: this.context(task, signal),
       request,
@@ -249,6 +249,7 @@ export class TaskRunner {
         watchStarted: () => nothing,
       },
       watches: new WatchTracker(),
+      listParameters: [],
       get protobuf() {
         return loadProtobufCodec();
       },

@@ -39,7 +39,7 @@ async function runOnMainThread(
   offload: Offload,
   { body, weight, write }: { readonly body: Buffer; readonly weight: number; readonly write: () => Promise<void> },
 ): Promise<void> {
-  const { clock } = scope.store;
+  const { clock } = scope.environment;
   scope.context.ruleYieldPoint = () => {
     const since = clock.monotonic();
     let offered = false;

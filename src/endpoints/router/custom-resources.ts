@@ -34,12 +34,12 @@ export function routeCustomResource(api: StoredApi, exchanged: RoutedRequest): M
     checkName(scope);
     return run(scope, VERBS);
   }
-  if (subresource === 'scale' && served.scale !== undefined) {
+  if (subresource === 'scale' && served.scale !== undefined && api.scale !== undefined) {
     const { scale, strategy } = served;
     context.handled = true;
     return scaleHandler(
       requestScope(api, { strategy, fieldManager: scale.fieldManager }, customResourceCodec, asked),
-      scale,
+      api.scale,
     );
   }
   const part = getOwn(served.subresources, subresource);

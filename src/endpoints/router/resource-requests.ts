@@ -1,14 +1,13 @@
 import { newGenericNotFound, newPathsNotInstalled } from '../../apimachinery/meta/errors.js';
 import { interpretStorageError } from '../../storage/interpret-error.js';
-import { instrumentStore } from '../../registry/generic/store/instrumented-store.js';
 import type { ApiRegistry, StoredApi } from '../../registry/generic/store/api-registry.js';
 import type { RequestContext } from '../../request/context.js';
 import { rescue } from '../../util/maybe-promise.js';
 import type { Handler, HttpResponse } from '../http.js';
 import { respondNotFoundText } from '../handlers/respond.js';
-import { undecodableError } from '../handlers/undecodable.js';
+import { undecodableError } from './undecodable.js';
 import { routeBuiltin } from './builtin.js';
-import { createOnlyHandler } from './create-only.js';
+import { routeComputed } from './computed.js';
 import { routeCustomResource } from './custom-resources.js';
 import type { HandlerEnvironment } from './scope.js';
 
@@ -28,26 +27,15 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     }
     context.served = true;
     const exchanged = { environment, context, request, response };
-    if (api.kind === 'virtual') return createOnlyHandler(api, exchanged);
+    if (api.kind === 'computed') return routeComputed(api, exchanged);
     const route = api.served.type.custom ? routeCustomResource : routeBuiltin;
-    const installed = timedApi(api, context);
     return rescue(
-      () => route(installed, exchanged),
+      () => route(api, exchanged),
       (error) => {
         throw convertError(error, api, environment, context);
       },
     );
   };
-}
-
-/**
- * Returns the API with the request's stopwatch on its store. Plain gets, which are served from memory, do without: getHandler
- * times those that wait.
- */
-function timedApi(api: StoredApi, { stopwatch, span, audit, info }: RequestContext): StoredApi {
-  if (stopwatch === undefined || (info.verb === 'get' && audit === undefined && span === undefined)) return api;
-  const { kind, served, store, terminating } = api;
-  return { kind, served, store: instrumentStore(store, stopwatch), terminating };
 }
 
 /** Converts errors that can occur in any verb, such as that of an undecodable object. */

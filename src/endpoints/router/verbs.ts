@@ -12,14 +12,14 @@ import { namesOneNamespace, type RequestInfo } from '../../request/request-info.
 export type VerbHandler = (scope: RequestScope) => MaybePromise<void>;
 
 /** The handlers of subresources that read and write the object itself: status, finalize, approval. */
-export const SUBRESOURCE_VERBS: ReadonlyMap<string, VerbHandler> = new Map([
+export const SUBRESOURCE_VERBS: ReadonlyMap<string, VerbHandler> = new Map<string, VerbHandler>([
   ['get', getHandler],
   ['update', updateHandler],
   ['patch', patchHandler],
 ]);
 
 /** The handlers of objects and collections. */
-export const VERBS: ReadonlyMap<string, VerbHandler> = new Map([
+export const VERBS: ReadonlyMap<string, VerbHandler> = new Map<string, VerbHandler>([
   ...SUBRESOURCE_VERBS,
   ['list', listHandler],
   ['watch', watchHandler],

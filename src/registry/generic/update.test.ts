@@ -6,12 +6,13 @@ import type { Strategy } from '../rest/interfaces.js';
 import { decodeStored } from '../../storage/detached-object.js';
 import { deleteObject } from './delete.js';
 import { CONTEXT, LaggingCache, servedWith, strategy } from '../../../test/fakes/registry/lagging-cache.js';
-import { updateObject, type UpdateResult, type UpdateRequest } from './update.js';
+import type { UpdateResult } from '../rest/storage.js';
+import { updateObject, type UpdateInput } from './update.js';
 
 function update(
   world: LaggingCache,
   transform: (object: KubeObject) => KubeObject,
-  more: Partial<UpdateRequest> = {},
+  more: Partial<UpdateInput> = {},
 ): Promise<UpdateResult> {
   return updateObject(world.store, {
     context: CONTEXT,

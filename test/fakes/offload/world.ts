@@ -212,6 +212,7 @@ export function setup({
       watchStarted: () => () => undefined,
     },
     watches: new WatchTracker(),
+    listParameters: [],
     protobuf: loadProtobufCodec(),
     offload: pool,
   };
@@ -251,7 +252,7 @@ export function scopeOf(world: World, verb: 'create' | 'update', name: string, b
   request.push(body);
   request.push(null);
   const warnings: string[] = [];
-  const { served, store } = world.api;
+  const { served, storage } = world.api;
   const response = new Answer(request);
   const scope: RequestScope = {
     environment: world.environment,
@@ -285,7 +286,7 @@ export function scopeOf(world: World, verb: 'create' | 'update', name: string, b
     response,
     codec: customResourceCodec,
     served,
-    store,
+    storage,
     subresource: '',
     strategy: served.strategy,
     fieldManager: served.fieldManager,

@@ -4,7 +4,7 @@ import { isObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import { JsonError, typeMetaOf } from '../../../apimachinery/json/decode.js';
 import { kindNotRegistered, parseGroupVersion } from '../../../apimachinery/meta/meta.js';
 import { builtinSchema, requireSchema, type TypedObject } from '../../../apimachinery/scheme/builtin-schema.js';
-import type { DeleteOptions } from '../../../registry/generic/delete.js';
+import type { DeleteOptions } from '../../../registry/rest/storage.js';
 import { negotiateInput } from '../../negotiation/media.js';
 import { OPTIONS, UNVERSIONED } from '../codec/kinds.js';
 import { parseBody } from '../codec/parse.js';
