@@ -1,5 +1,5 @@
 import { newInternalError, newRequestEntityTooLarge, newTooManyRequests } from '../apimachinery/meta/errors.js';
-import type { Offload, OffloadScope } from '../endpoints/router/scope.js';
+import type { Offload, OffloadScope } from '../endpoints/handlers/scope.js';
 import type { RbacRuleSource } from '../authorization/rbac/types.js';
 import type { Description } from '../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';

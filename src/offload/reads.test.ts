@@ -4,7 +4,7 @@ import { Query } from '../endpoints/handlers/request/query.js';
 import { negotiateList, negotiateObject, writeListResult, writeCachedObject } from '../endpoints/handlers/respond.js';
 import { describe as describe_, isLargeGroupVersion } from '../endpoints/openapi/parts.js';
 import { publishedComponents } from '../endpoints/openapi/served-source.js';
-import type { RequestScope } from '../endpoints/router/scope.js';
+import type { RequestScope } from '../endpoints/handlers/scope.js';
 import { DetachedObject } from '../storage/detached-object.js';
 import { SelectedPage } from '../storage/cacher/tree/page.js';
 import { Budget } from '../storage/cacher/budget.js';

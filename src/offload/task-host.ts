@@ -4,7 +4,7 @@ import type { Status } from '../apimachinery/meta/errors.js';
 import { isObject, type JsonObject, stringifyJson } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { admissionAttributes } from '../registry/generic/admission.js';
-import type { OffloadScope } from '../endpoints/router/scope.js';
+import type { OffloadScope } from '../endpoints/handlers/scope.js';
 import { definitionChanged } from '../registry/customresource/storage-codec.js';
 import { observeConversion } from '../registry/customresource/conversion/conversion-metrics.js';
 import type { RbacRuleSource } from '../authorization/rbac/types.js';

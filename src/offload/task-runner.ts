@@ -15,7 +15,7 @@ import { Query } from '../endpoints/handlers/request/query.js';
 import { negotiateObject, writeCachedObject } from '../endpoints/handlers/respond.js';
 import { builtinCodec } from '../endpoints/handlers/codec/builtin.js';
 import { customResourceCodec } from '../endpoints/handlers/codec/custom-resource.js';
-import { type HandlerEnvironment, requestScope, type RequestScope } from '../endpoints/router/scope.js';
+import { type HandlerEnvironment, requestScope, type RequestScope } from '../endpoints/handlers/scope.js';
 import { updateHandler } from '../endpoints/handlers/update.js';
 import { WatchTracker } from '../endpoints/handlers/watch-tracker.js';
 import { describe } from '../endpoints/openapi/parts.js';

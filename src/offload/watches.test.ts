@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { EventEmitter } from 'node:events';
 import { watchHandler } from '../endpoints/handlers/watch.js';
-import type { RequestScope } from '../endpoints/router/scope.js';
+import type { RequestScope } from '../endpoints/handlers/scope.js';
 import { GenericStorage } from '../registry/generic/storage.js';
 import { ResourceStore } from '../registry/generic/store/resource-store.js';
 import { Budget } from '../storage/cacher/budget.js';

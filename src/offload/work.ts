@@ -1,6 +1,6 @@
 import { serialize } from 'node:v8';
 import type { AdmissionOperation } from '../admission/interfaces.js';
-import type { OffloadScope } from '../endpoints/router/scope.js';
+import type { OffloadScope } from '../endpoints/handlers/scope.js';
 import type { Description } from '../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';
 import type { OffloadableDefinition } from '../registry/rest/served.js';

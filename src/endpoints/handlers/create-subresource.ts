@@ -6,7 +6,7 @@ import { decodeBody } from './codec/decode-body.js';
 import { Query } from './request/query.js';
 import { negotiateCreated } from './respond.js';
 import { admissionOptions } from './request/admission-options.js';
-import type { RequestScope } from '../router/scope.js';
+import type { RequestScope } from './scope.js';
 import { createOrUpdateOptions } from './request/write-options.js';
 
 /** POST on a subresource whose objects have a kind of their own. */

@@ -1,7 +1,7 @@
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import type { UnstoredCreater } from '../../registry/rest/computed.js';
 import { writeCreated } from '../responsewriters/object.js';
-import type { KindScope } from '../router/scope.js';
+import type { KindScope } from './scope.js';
 import { decodeBody } from './codec/decode-body.js';
 import { admissionOptions } from './request/admission-options.js';
 import { readBody } from './request/body.js';

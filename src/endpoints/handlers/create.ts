@@ -6,7 +6,7 @@ import { offloadOrRun } from './offload.js';
 import { negotiateObject, writeMutationResult } from './respond.js';
 import { Query } from './request/query.js';
 import { admissionOptions } from './request/admission-options.js';
-import type { RequestScope } from '../router/scope.js';
+import type { RequestScope } from './scope.js';
 import { createOrUpdateOptions, type WriteOptions } from './request/write-options.js';
 
 /** POST on a collection. */

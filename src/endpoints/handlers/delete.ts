@@ -8,7 +8,7 @@ import { listOptions } from './request/list-options.js';
 import { negotiateObject, writeDeletedCollection, writeSuccess, writeMutationResult } from './respond.js';
 import { Query } from './request/query.js';
 import { authorizerAttributes, requireNamespace } from './request/target.js';
-import type { RequestScope } from '../router/scope.js';
+import type { RequestScope } from './scope.js';
 
 /** DELETE on an object. */
 export async function deleteHandler(scope: RequestScope): Promise<void> {

@@ -3,7 +3,7 @@ import { type MaybePromise, then } from '../../util/maybe-promise.js';
 import type { Getter } from '../../registry/rest/storage.js';
 import { negotiateObject, writeCachedObject } from './respond.js';
 import { Query } from './request/query.js';
-import type { KindScope } from '../router/scope.js';
+import type { KindScope } from './scope.js';
 
 /**
  * GET on an object, or on a subresource that returns the same object. Returns a promise only if there is something to wait for:

@@ -3,7 +3,7 @@ import type { Lister, Watcher } from '../../registry/rest/storage.js';
 import { negotiateList, writeListResult } from './respond.js';
 import { listOptions } from './request/list-options.js';
 import { Query } from './request/query.js';
-import type { KindScope } from '../router/scope.js';
+import type { KindScope } from './scope.js';
 import { serveWatch } from './watch.js';
 
 /** GET on a collection: a list, or a watch if the parameter `watch` is true. */

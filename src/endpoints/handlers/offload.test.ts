@@ -1,6 +1,6 @@
 import { ExpensiveWrites } from '../../scheduling/expensive-writes.js';
 import { RULES_UNITS } from '../../scheduling/thresholds.js';
-import type { RequestScope } from '../router/scope.js';
+import type { RequestScope } from './scope.js';
 import { offloadOrRun } from './offload.js';
 
 test('a write with expensive rules moves to a worker, and similar later writes start there', async () => {

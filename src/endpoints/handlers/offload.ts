@@ -1,6 +1,6 @@
 import { yieldNow } from '../../scheduling/slicer.js';
 import { OFFLOAD_WRITE_BYTES, RULES_MILLIS, RULES_UNITS, RULES_YIELD_POINTS } from '../../scheduling/thresholds.js';
-import type { Offload, RequestScope } from '../router/scope.js';
+import type { Offload, RequestScope } from './scope.js';
 import { weightOf } from './request/weight.js';
 
 /** Offloads a write that weighs too much. Returns undefined if it does not, or if it cannot be offloaded. */

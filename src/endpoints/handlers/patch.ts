@@ -18,7 +18,7 @@ import { offloadOrRun } from './offload.js';
 import { decodePatched, newInvalidPatch } from './codec/patched-object.js';
 import { negotiateObject, writeMutationResult } from './respond.js';
 import { Query } from './request/query.js';
-import type { RequestScope } from '../router/scope.js';
+import type { RequestScope } from './scope.js';
 import { requireNamespace } from './request/target.js';
 import { namedWrite } from './update.js';
 import { warnOfStrictErrors } from './codec/decode-body.js';

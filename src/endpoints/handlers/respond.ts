@@ -14,7 +14,7 @@ import { isLargeObject } from '../responsewriters/items.js';
 import { writeObject, writeTree } from '../responsewriters/object.js';
 import type { ResponseSink } from '../responsewriters/sink.js';
 import type { Query } from './request/query.js';
-import { isOffloadable, type KindScope, type RoutedRequest, type RequestScope } from '../router/scope.js';
+import { isOffloadable, type KindScope, type RoutedRequest, type RequestScope } from './scope.js';
 
 /** Negotiates the response to a request for an object. */
 export function negotiateObject(scope: KindScope<object>, query: Query): ResponseSink {

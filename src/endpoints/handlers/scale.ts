@@ -12,7 +12,7 @@ import { requestedResourceVersion } from './get.js';
 import { isApply, patchMechanism } from './patch.js';
 import { Query } from './request/query.js';
 import { negotiateObject } from './respond.js';
-import type { RequestScope } from '../router/scope.js';
+import type { RequestScope } from './scope.js';
 import { namedWrite } from './update.js';
 import { createOrUpdateOptions, patchOptions, type FieldValidation } from './request/write-options.js';
 

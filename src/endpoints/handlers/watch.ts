@@ -11,7 +11,7 @@ import type { HttpResponse } from '../http.js';
 import { type ListOptions, listOptions } from './request/list-options.js';
 import { Query } from './request/query.js';
 import { negotiateWatch } from './respond.js';
-import type { KindScope } from '../router/scope.js';
+import type { KindScope } from './scope.js';
 
 /** The size of the length prefix of each event in Protobuf. */
 const LENGTH_BYTES = 4;

@@ -13,7 +13,7 @@ import type { RequestContext } from '../../request/context.js';
 import { FeatureGates } from '../../util/feature-gates.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import { routeComputed } from './computed.js';
-import type { HandlerEnvironment } from './scope.js';
+import type { HandlerEnvironment } from '../handlers/scope.js';
 
 test('admission of a review knows the deadline, and records how long webhooks take', async () => {
   const seen: unknown[] = [];

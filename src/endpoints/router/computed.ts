@@ -9,7 +9,7 @@ import { getHandler } from '../handlers/get.js';
 import { listHandler } from '../handlers/list.js';
 import { watchHandler } from '../handlers/watch.js';
 import { checkRoute } from '../negotiation/media.js';
-import type { RoutedRequest } from './scope.js';
+import type { RoutedRequest } from '../handlers/scope.js';
 
 /** Routes requests for computed kinds, which have the verbs that their storage has. */
 export function routeComputed(api: ComputedApi, exchanged: RoutedRequest): MaybePromise<void> {

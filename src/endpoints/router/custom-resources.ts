@@ -8,7 +8,7 @@ import { respondNotFoundText } from '../handlers/respond.js';
 import { scaleHandler } from '../handlers/scale.js';
 import { negotiatePatch } from '../negotiation/media.js';
 import { warnOfDeprecation } from './deprecation.js';
-import { type RoutedRequest, requestScope, type RequestScope } from './scope.js';
+import { type RoutedRequest, requestScope, type RequestScope } from '../handlers/scope.js';
 import { isMisplaced, SUBRESOURCE_VERBS, VERBS, type VerbHandler } from './verbs.js';
 
 /**

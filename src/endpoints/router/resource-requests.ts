@@ -9,7 +9,7 @@ import { undecodableError } from './undecodable.js';
 import { routeBuiltin } from './builtin.js';
 import { routeComputed } from './computed.js';
 import { routeCustomResource } from './custom-resources.js';
-import type { HandlerEnvironment } from './scope.js';
+import type { HandlerEnvironment } from '../handlers/scope.js';
 
 /** Returns the handler of all resource requests, which looks up the type and passes the request to its router. */
 export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvironment): Handler {

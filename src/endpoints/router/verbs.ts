@@ -6,7 +6,7 @@ import { listHandler } from '../handlers/list.js';
 import { patchHandler } from '../handlers/patch.js';
 import { updateHandler } from '../handlers/update.js';
 import { watchHandler } from '../handlers/watch.js';
-import type { RequestScope } from './scope.js';
+import type { RequestScope } from '../handlers/scope.js';
 import { namesOneNamespace, type RequestInfo } from '../../request/request-info.js';
 
 export type VerbHandler = (scope: RequestScope) => MaybePromise<void>;

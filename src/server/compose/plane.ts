@@ -4,7 +4,7 @@ import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { RbacRuleSource } from '../../authorization/rbac/types.js';
 import type { StatusWriter } from '../../endpoints/filters/status.js';
 import { resourceHandler } from '../../endpoints/router/resource-requests.js';
-import type { HandlerEnvironment } from '../../endpoints/router/scope.js';
+import type { HandlerEnvironment } from '../../endpoints/handlers/scope.js';
 import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
 import { LIST_PARAMETERS } from '../../endpoints/handlers/request/list-parameters.js';
 import type { Handler } from '../../endpoints/http.js';

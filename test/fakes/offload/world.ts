@@ -7,7 +7,7 @@ import type { AdmissionPlugin } from '../../../src/admission/interfaces.js';
 import { loadProtobufCodec } from '../../../src/apimachinery/protobuf/protobuf.js';
 import type { JsonObject } from '../../../src/apimachinery/json/json.js';
 import { createHandler } from '../../../src/endpoints/handlers/create.js';
-import type { HandlerEnvironment, RequestScope } from '../../../src/endpoints/router/scope.js';
+import type { HandlerEnvironment, RequestScope } from '../../../src/endpoints/handlers/scope.js';
 import { WatchTracker } from '../../../src/endpoints/handlers/watch-tracker.js';
 import { noConversion, type ReviewSender } from '../../../src/registry/customresource/conversion/conversion.js';
 import { compileDefinition } from '../../../src/registry/customresource/compiled.js';

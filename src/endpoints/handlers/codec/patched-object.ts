@@ -7,7 +7,7 @@ import { compareUtf8, goJson, type KubeObject } from '../../../apimachinery/meta
 import type { Literals } from '../../../apimachinery/patch/literals.js';
 import { DecodeError } from '../../../apimachinery/scheme/decode-error.js';
 import type { DecodedObject } from '../../../registry/rest/served.js';
-import type { RequestScope } from '../../router/scope.js';
+import type { RequestScope } from '../scope.js';
 import { warnOfStrictErrors } from './decode-body.js';
 import type { FieldValidation } from '../request/write-options.js';
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../apimachinery/json/json.js';
-import type { RequestScope } from '../../router/scope.js';
+import type { RequestScope } from '../scope.js';
 import { Query } from './query.js';
 import { dryRunValues } from './write-options.js';
 

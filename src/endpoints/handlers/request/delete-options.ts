@@ -10,7 +10,7 @@ import { OPTIONS, UNVERSIONED } from '../codec/kinds.js';
 import { parseBody } from '../codec/parse.js';
 import { dryRunValues, validateDryRun } from './write-options.js';
 import type { Query } from './query.js';
-import type { RequestScope } from '../../router/scope.js';
+import type { RequestScope } from '../scope.js';
 
 const POLICIES = ['Foreground', 'Background', 'Orphan', 'nil'];
 

@@ -14,7 +14,7 @@ import type { WatchOptions } from '../../../registry/rest/storage.js';
 import type { SelectionPredicate } from '../../../apimachinery/selectors/selection-predicate.js';
 import { withCondition } from '../../../storage/cacher/condition.js';
 import type { ObjectPredicate } from '../../../storage/cacher/interfaces.js';
-import type { HandlerEnvironment } from '../../router/scope.js';
+import type { HandlerEnvironment } from '../scope.js';
 import type { ListParameter } from './list-parameters.js';
 import type { Query } from './query.js';
 

@@ -1,6 +1,6 @@
 import { type ApiError, newBadRequest } from '../../../apimachinery/meta/errors.js';
 import type { AuthorizerAttributes } from '../../../authorization/authorizer/interfaces.js';
-import type { RequestScope } from '../../router/scope.js';
+import type { RequestScope } from '../scope.js';
 
 export const namespaceRequired = (): ApiError => newBadRequest('Namespace parameter required.');
 

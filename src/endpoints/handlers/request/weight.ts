@@ -1,4 +1,4 @@
-import type { RequestScope } from '../../router/scope.js';
+import type { RequestScope } from '../scope.js';
 
 /** The cost of a field or an item, in bytes of text. */
 const PART = 24;

@@ -29,12 +29,12 @@ import type {
   Strategy,
 } from '../../rest/interfaces.js';
 import type { AdmissionView, DecodedObject, ServedCreateOnlySubresource, ServedVersion } from '../../rest/served.js';
-import { storageVersionHash } from '../../customresource/discovery.js';
 import { decodeOrInternalError } from '../admission-versions.js';
 import { createdStorage } from '../unstored.js';
 import { withApiVersion, mergeTypeOf, storedForm, versionConverter } from './builtin-versions.js';
 import { representations } from './representations.js';
 import type { ResourceStore } from './resource-store.js';
+import { storageVersionHash } from './storage-version-hash.js';
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 const SUBRESOURCE_VERBS = ['get', 'patch', 'update'];

@@ -13,9 +13,9 @@ import type { HttpRequest, HttpResponse } from '../http.js';
 import type { Description } from '../openapi/parts.js';
 import type { OpenApiGroupVersion } from '../openapi/source.js';
 import type { ItemForm } from '../responsewriters/sink.js';
-import type { Codec } from '../handlers/codec/codec.js';
-import type { ListParameter } from '../handlers/request/list-parameters.js';
-import type { WatchTracker } from '../handlers/watch-tracker.js';
+import type { Codec } from './codec/codec.js';
+import type { ListParameter } from './request/list-parameters.js';
+import type { WatchTracker } from './watch-tracker.js';
 
 /** The dependencies of all handlers; created once by the composition root. */
 export interface HandlerEnvironment {
