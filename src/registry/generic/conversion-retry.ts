@@ -51,7 +51,7 @@ export function decodeInVersion(
 }
 
 /** Returns what must finish before the object can be shown in the version, or undefined if nothing must. */
-export function prepare(
+function prepare(
   served: ServedVersion,
   object: DetachedObject,
   watch: Stopwatch | undefined,

@@ -145,7 +145,7 @@ export interface ResourceVersion {
 }
 
 /** The names of a kind, and what responses depend on. */
-export interface KindDescription {
+interface KindDescription {
   readonly group: string;
   /** The plural name, as in URLs. */
   readonly resource: string;

@@ -169,7 +169,7 @@ export interface DeleteResult extends WriteResult {
   readonly removed: boolean;
 }
 
-export interface GracefulDeleter {
+interface GracefulDeleter {
   /** Deletes an object, or marks it for deletion. The result has its last state. */
   delete(request: DeleteRequest): Promise<DeleteResult>;
   /** Removes an object that cannot be decoded, without preconditions, admission or finalizers. Throws 422 if it is readable. */
@@ -189,7 +189,7 @@ export interface DeletedCollection {
   readonly remainingItemCount: number | undefined;
 }
 
-export interface CollectionDeleter {
+interface CollectionDeleter {
   /**
    * Deletes the objects that a list selects: one after the other if admission may refuse a deletion, so that nothing behind a
    * refused one is deleted.

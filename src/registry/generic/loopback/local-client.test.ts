@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { admissionChain } from '../../../admission/chain.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../../admission/interfaces.js';
 import type { KubeObject, OwnerReference } from '../../../apimachinery/meta/meta.js';
+import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
 import { StorageCacher } from '../../../storage/cacher/cacher.js';
 import { EmbeddedBackend } from '../../../storage/embedded/backend.js';
 import { StorageError } from '../../../storage/errors.js';
@@ -117,6 +118,31 @@ describe('writes of controllers pass the same pipeline as requests', () => {
     await maps.create(configMap('gone'));
     await maps.delete('ns', 'gone');
     expect(seen).toEqual([{ uid: metadata.uid }, undefined]);
+  });
+
+  test('an apply creates an object only for a user who may create it', async () => {
+    const verbs: string[] = [];
+    const authorizer: Authorizer = {
+      authorize: ({ verb }) => {
+        verbs.push(verb);
+        return { decision: verb === 'create' ? 'deny' : 'allow', reason: '' };
+      },
+    };
+    const user = { name: 'jane', uid: '', groups: [], extra: {} };
+    const clients = new LocalClients({
+      registry,
+      admission: admissionChain([]),
+      clock,
+      fieldManager: 'f',
+      user,
+      authorizer,
+    });
+    const maps = clients.for({ group: '', resource: 'configmaps' });
+    await expect(maps.apply(configMap('applied'), 'f')).rejects.toMatchObject({ code: 403 });
+    expect(verbs).toEqual(['patch', 'create']);
+    await clientOf('configmaps').create(configMap('applied'));
+    await maps.apply(configMap('applied', {}, { a: '1' }), 'f');
+    expect(verbs).toEqual(['patch', 'create', 'patch']);
   });
 
   test('admission sees the generated name of a new object', async () => {

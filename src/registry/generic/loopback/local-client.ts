@@ -241,7 +241,7 @@ class LocalClient implements LoopbackClient {
       part: served.subresources[subresource] ?? served,
       admission: this.options.admission,
       optionsFor,
-      authorizeCreate: () => Promise.resolve(),
+      authorizeCreate: () => this.check('create', namespace, ''),
       turn: turnFor(store.cache.peek(store.key(namespace, name))?.bytes.length ?? 0),
     };
   }
