@@ -1,5 +1,5 @@
 import type { JsonObject } from '../apimachinery/json/json.js';
-import { DetachedObject } from '../registry/generic/loopback/detached-object.js';
+import { DetachedObject } from '../storage/detached-object.js';
 import { closeAll, create, failure, LONG, setup, type World } from '../../test/fakes/offload/world.js';
 
 afterEach(closeAll);

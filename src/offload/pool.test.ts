@@ -57,7 +57,7 @@ test('an audited request records the request object, the response object, and th
   await createHandler({ ...scope, context: { ...scope.context, audit, stopwatch } });
   expect(world.started).toHaveLength(1);
   expect(noted).toMatchObject([{ metadata: { name: 'large' } }, { metadata: { name: 'large' } }]);
-  expect(layers).toEqual(['request-read', 'response-write', 'serialize-response-object']);
+  expect(layers).toEqual(['request-read', 'etcd', 'etcd', 'response-write', 'serialize-response-object']);
 });
 
 test('errors have the messages of the handlers', async () => {

@@ -1,5 +1,5 @@
 import { newInternalError, newRequestEntityTooLarge, newTooManyRequests } from '../apimachinery/meta/errors.js';
-import type { Offload, RequestScope } from '../endpoints/router/scope.js';
+import type { Offload, OffloadScope } from '../endpoints/handlers/scope.js';
 import type { RbacRuleSource } from '../authorization/rbac/types.js';
 import type { Description } from '../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';
@@ -110,7 +110,7 @@ export class OffloadPool implements Offload {
 
   constructor(private readonly options: PoolOptions) {}
 
-  takes(scope: RequestScope, weight: number): boolean {
+  takes(scope: OffloadScope, weight: number): boolean {
     return this.isOffloadable(scope) && this.shouldOffloadNow(weight);
   }
 
@@ -127,7 +127,7 @@ export class OffloadPool implements Offload {
     return false;
   }
 
-  private isOffloadable({ served, subresource, context }: RequestScope): boolean {
+  private isOffloadable({ served, subresource, context }: OffloadScope): boolean {
     if (this.closed || (subresource !== '' && served.subresources[subresource] === undefined)) return false;
     if (context.info.verb === 'delete' && subresource !== '') return false;
     if (served.definition !== undefined) return true;
@@ -135,15 +135,15 @@ export class OffloadPool implements Offload {
     return this.options.builtins.has(`${group}/${resource}`);
   }
 
-  async run(scope: RequestScope, body: Buffer): Promise<void> {
+  async run(scope: OffloadScope, body: Buffer): Promise<void> {
     answer(scope, await this.enqueue(requestWork(scope, body, undefined)));
   }
 
-  async read(scope: RequestScope, { key, revision, bytes, flags }: StoredObject): Promise<void> {
+  async read(scope: OffloadScope, { key, revision, bytes, flags }: StoredObject): Promise<void> {
     answer(scope, await this.enqueue(requestWork(scope, bytes, { key, revision, flags, form: undefined })));
   }
 
-  async item(scope: RequestScope, { key, revision, bytes, flags }: StoredObject, form: ItemForm): Promise<Uint8Array> {
+  async item(scope: OffloadScope, { key, revision, bytes, flags }: StoredObject, form: ItemForm): Promise<Uint8Array> {
     return (await this.enqueue(requestWork(scope, bytes, { key, revision, flags, form }))).body;
   }
 
@@ -374,7 +374,7 @@ export class OffloadPool implements Offload {
 }
 
 /** Sends the response of a worker to the client. */
-function answer(scope: RequestScope, response: SentResponse): void {
+function answer(scope: OffloadScope, response: SentResponse): void {
   for (const [name, value] of Object.entries(response.headers)) {
     if (name !== 'content-length') scope.response.setHeader(name, value);
   }

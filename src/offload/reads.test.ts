@@ -4,8 +4,8 @@ import { Query } from '../endpoints/handlers/request/query.js';
 import { negotiateList, negotiateObject, writeListResult, writeCachedObject } from '../endpoints/handlers/respond.js';
 import { describe as describe_, isLargeGroupVersion } from '../endpoints/openapi/parts.js';
 import { publishedComponents } from '../endpoints/openapi/served-source.js';
-import type { RequestScope } from '../endpoints/router/scope.js';
-import { DetachedObject } from '../registry/generic/loopback/detached-object.js';
+import type { RequestScope } from '../endpoints/handlers/scope.js';
+import { DetachedObject } from '../storage/detached-object.js';
 import { SelectedPage } from '../storage/cacher/tree/page.js';
 import { Budget } from '../storage/cacher/budget.js';
 import { cachedItem } from '../storage/cacher/tree/cached-item.js';
@@ -100,7 +100,7 @@ test.each(FORMS.filter(([name]) => name !== 'metadata in YAML'))(
       };
       const asked = new Query(scope.request.url ?? '');
       const list = new SelectedPage(9, items, false);
-      const result = { list, continue: '', remainingItemCount: undefined };
+      const result = { list, resourceVersion: 9, continue: '', remainingItemCount: undefined };
       await writeListResult(scope, negotiateList(scope, asked), result);
       bodies.push(Buffer.concat(written).toString());
     }

@@ -3,8 +3,8 @@ import { parseJson } from '../apimachinery/json/decode.js';
 import type { Status } from '../apimachinery/meta/errors.js';
 import { isObject, type JsonObject, stringifyJson } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
-import { admissionAttributes } from '../endpoints/handlers/admission.js';
-import type { RequestScope } from '../endpoints/router/scope.js';
+import { admissionAttributes } from '../registry/generic/admission.js';
+import type { OffloadScope } from '../endpoints/handlers/scope.js';
 import { definitionChanged } from '../registry/customresource/storage-codec.js';
 import { observeConversion } from '../registry/customresource/conversion/conversion-metrics.js';
 import type { RbacRuleSource } from '../authorization/rbac/types.js';
@@ -61,27 +61,26 @@ const sent = ({ key, revision, bytes, flags, unreadable, stale }: StoredObject):
 });
 
 /** Answers a call of a worker, with what only the main thread can do for the request: the store, admission, authorization. */
-export function answerCall(scope: RequestScope, call: Call, rules: RbacRuleSource | undefined): Promise<CallResult> {
+export function answerCall(scope: OffloadScope, call: Call, rules: RbacRuleSource | undefined): Promise<CallResult> {
   const { span } = scope.context;
   return span === undefined ? answer(scope, call, rules) : span.run(() => answer(scope, call, rules));
 }
 
-async function answer(scope: RequestScope, call: Call, rules: RbacRuleSource | undefined): Promise<CallResult> {
-  const { context, environment, served, store } = scope;
+async function answer(scope: OffloadScope, call: Call, rules: RbacRuleSource | undefined): Promise<CallResult> {
+  const { context, environment, served, storage } = scope;
   switch (call.method) {
     case 'get': {
-      const stored = await store.backend.get(call.resource, call.key);
+      const stored = await storage.backend(context).get(call.resource, call.key);
       return stored === undefined ? undefined : sent(stored);
     }
     case 'write': {
       const { resource, key, expected, value } = call;
       context.cancellation.throwIfAborted();
       if (served.definition?.offloadable.retired.aborted === true) throw definitionChanged();
-      const result = await store.backend.write({
+      const result = await storage.backend(context).write({
         resource,
         key,
         expected,
-        previous: store.cache.peek(key),
         value: value === undefined ? undefined : new ReceivedValue(value),
       });
       return sentResult(result);
@@ -116,16 +115,17 @@ function sentResult(result: WriteResult): CallResults['write'] {
 }
 
 async function admit(
-  scope: RequestScope,
+  scope: OffloadScope,
   method: 'admit' | 'validate',
   given: SentAdmission,
 ): Promise<string | undefined> {
-  const { admission } = scope.environment;
+  const { context, served, environment } = scope;
+  const { admission } = environment;
   const object = given.object === undefined ? undefined : parseObject(given.object);
   const oldObject = given.oldObject === undefined ? undefined : parseObject(given.oldObject);
   const options = parseObject(given.options);
   const attributes: AdmissionAttributes = {
-    ...admissionAttributes(scope, given.operation, given.name, object, oldObject, options),
+    ...admissionAttributes(context, served, { ...given, object, oldObject, options }),
     dryRun: given.dryRun,
   };
   await admission[method](attributes);
@@ -139,7 +139,7 @@ type ProgressMessage = Extract<
 >;
 
 /** Records a worker's message with its request, if it has one: warnings, audit annotations and objects, latencies. */
-export function recordProgress(context: RequestScope['context'] | undefined, notice: ProgressMessage): void {
+export function recordProgress(context: OffloadScope['context'] | undefined, notice: ProgressMessage): void {
   switch (notice.type) {
     case 'warning':
       context?.warn(notice.text);

@@ -15,13 +15,13 @@ import { Query } from '../endpoints/handlers/request/query.js';
 import { negotiateObject, writeCachedObject } from '../endpoints/handlers/respond.js';
 import { builtinCodec } from '../endpoints/handlers/codec/builtin.js';
 import { customResourceCodec } from '../endpoints/handlers/codec/custom-resource.js';
-import { type HandlerEnvironment, requestScope, type RequestScope } from '../endpoints/router/scope.js';
+import { type HandlerEnvironment, requestScope, type RequestScope } from '../endpoints/handlers/scope.js';
 import { updateHandler } from '../endpoints/handlers/update.js';
 import { WatchTracker } from '../endpoints/handlers/watch-tracker.js';
 import { describe } from '../endpoints/openapi/parts.js';
 import type { OpenApiKind, PublishedComponents } from '../endpoints/openapi/source.js';
 import { renderItem } from '../endpoints/responsewriters/items.js';
-import { DetachedObject } from '../registry/generic/loopback/detached-object.js';
+import { DetachedObject } from '../storage/detached-object.js';
 import type { StoredApi } from '../registry/generic/store/api-registry.js';
 import { conversionOf } from '../registry/customresource/conversion/webhook-conversion.js';
 import type { AuditRecorder } from '../request/audit.js';
@@ -214,13 +214,13 @@ export class TaskRunner {
 
   private scope(task: Task, request: IncomingMessage, response: ServerResponse, signal: AbortSignal): RequestScope {
     const { info } = task;
-    const { served, store }: StoredApi = this.types.find(task);
+    const { served, storage }: StoredApi = this.types.find(task);
     const part = info.subresource === '' ? served : served.subresources[info.subresource];
     if (part === undefined)
       throw new Error(`this worker does not handle writes of ${info.resource}/${info.subresource}`);
     const codec = task.definition === undefined ? builtinCodec : customResourceCodec;
     const environment = this.environment(task);
-    return requestScope({ served, store }, part, codec, {
+    return requestScope({ served, storage }, part, codec, {
       environment,
       context: this.context(task, signal),
       request,
@@ -249,6 +249,7 @@ export class TaskRunner {
         watchStarted: () => nothing,
       },
       watches: new WatchTracker(),
+      listParameters: [],
       get protobuf() {
         return loadProtobufCodec();
       },

@@ -2,7 +2,8 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { EventEmitter } from 'node:events';
 import { watchHandler } from '../endpoints/handlers/watch.js';
-import type { RequestScope } from '../endpoints/router/scope.js';
+import type { RequestScope } from '../endpoints/handlers/scope.js';
+import { GenericStorage } from '../registry/generic/storage.js';
 import { ResourceStore } from '../registry/generic/store/resource-store.js';
 import { Budget } from '../storage/cacher/budget.js';
 import { cachedItem } from '../storage/cacher/tree/cached-item.js';
@@ -85,7 +86,7 @@ class Watch {
       context: { ...scope.context, info: { ...scope.context.info, verb: 'watch', name: '' } },
       request,
       response,
-      store: new ResourceStore(type, 'things.example.com', backend, cache, clock),
+      storage: new GenericStorage(scope.served, new ResourceStore(type, 'things.example.com', backend, cache, clock)),
     };
     this.ended = watchHandler(watched);
     this.drain = () => {

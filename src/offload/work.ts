@@ -1,6 +1,6 @@
 import { serialize } from 'node:v8';
 import type { AdmissionOperation } from '../admission/interfaces.js';
-import type { RequestScope } from '../endpoints/router/scope.js';
+import type { OffloadScope } from '../endpoints/handlers/scope.js';
 import type { Description } from '../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';
 import type { OffloadableDefinition } from '../registry/rest/served.js';
@@ -24,7 +24,7 @@ const OPERATIONS: readonly AdmissionOperation[] = ['CREATE', 'UPDATE', 'DELETE']
 /** A unit of work for a worker. */
 export interface Work {
   /** The scope of the request; undefined for work that does not belong to a request. */
-  readonly scope: RequestScope | undefined;
+  readonly scope: OffloadScope | undefined;
   /** Sends a review to the conversion webhook, for work that does not belong to a request. */
   readonly review?: OffloadableDefinition['review'];
   /** What takes turns with others: the user of the request, else the type that the work is for. */
@@ -52,7 +52,7 @@ export class KnownDefinitions {
 }
 
 /** Work for a request, with its body or with the stored object that was read for it. */
-export function requestWork(scope: RequestScope, body: Uint8Array, read: ReadFacts | undefined): Work {
+export function requestWork(scope: OffloadScope, body: Uint8Array, read: ReadFacts | undefined): Work {
   return {
     scope,
     flow: `user ${scope.context.user.name}`,
@@ -101,12 +101,12 @@ export function showWork(
 
 function taskOf(
   id: number,
-  scope: RequestScope,
+  scope: OffloadScope,
   body: Uint8Array,
   read: ReadFacts | undefined,
   definitions: KnownDefinitions,
 ): Task {
-  const { context, request, environment, served, store } = scope;
+  const { context, request, environment, served } = scope;
   const offloadable = served.definition?.offloadable;
   const cbor = environment.features.enabled('CBORServingAndStorage');
   return {
@@ -124,12 +124,12 @@ function taskOf(
     audited: context.audit !== undefined,
     maxRequestBodyBytes: environment.maxRequestBodyBytes,
     admission: admissionFacts(scope),
-    definition: offloadable === undefined ? undefined : definitions.use(offloadable, store.resource, cbor),
+    definition: offloadable === undefined ? undefined : definitions.use(offloadable, offloadable.resource, cbor),
     read,
   };
 }
 
-function admissionFacts({ environment: { admission }, served }: RequestScope): AdmissionFacts {
+function admissionFacts({ environment: { admission }, served }: OffloadScope): AdmissionFacts {
   return {
     mutates: OPERATIONS.filter((operation) => admission.mutates(operation)),
     reads: OPERATIONS.filter((operation) => admission.readsObjects(operation, served.groupResource)),

@@ -10,7 +10,7 @@ import {
 } from '../../registry/customresource/definition.js';
 import { CompiledDefinition, compileSliced } from '../../registry/customresource/compiled.js';
 import { customAttributes } from '../../registry/customresource/attributes.js';
-import { HandoverReason } from '../../registry/rest/served.js';
+import { HandoverReason } from '../../registry/generic/handover.js';
 import { serveDefinition } from '../../registry/customresource/serve.js';
 import type { OffloadConversion } from '../../registry/customresource/serve-options.js';
 import type { Conversion } from '../../registry/customresource/conversion/conversion.js';

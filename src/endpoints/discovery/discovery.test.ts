@@ -10,7 +10,7 @@ import type { AuditRecorder } from '../../request/audit.js';
 import type { RequestContext } from '../../request/context.js';
 import { writeStatus } from '../responsewriters/status.js';
 import { Discovery, type DiscoverySource } from './discovery.js';
-import { storageVersionHash } from '../../registry/customresource/discovery.js';
+import { storageVersionHash } from '../../registry/generic/store/storage-version-hash.js';
 
 const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 const protobufCodec = new ProtobufCodec(

@@ -1,15 +1,6 @@
 import { newForbidden, newInvalid } from '../../apimachinery/meta/errors.js';
-import { objectAt } from '../../apimachinery/json/json.js';
-import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import {
-  deleteObject,
-  type DeleteOptions,
-  type DeleteResult,
-  deleteOptionsObject,
-} from '../../registry/generic/delete.js';
+import type { DeleteResult } from '../../registry/rest/storage.js';
 import { FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
-import { deleteUndecodable } from '../../registry/generic/unsafe-delete.js';
-import { deleteCollection } from '../../registry/generic/delete-collection.js';
 import { readBody } from './request/body.js';
 import { deleteOptions } from './request/delete-options.js';
 import { offloadLarge } from './offload.js';
@@ -17,12 +8,11 @@ import { listOptions } from './request/list-options.js';
 import { negotiateObject, writeDeletedCollection, writeSuccess, writeMutationResult } from './respond.js';
 import { Query } from './request/query.js';
 import { authorizerAttributes, requireNamespace } from './request/target.js';
-import { admissionAttributes } from './admission.js';
-import type { RequestScope } from '../router/scope.js';
+import type { RequestScope } from './scope.js';
 
 /** DELETE on an object. */
 export async function deleteHandler(scope: RequestScope): Promise<void> {
-  const { context, request, served, environment } = scope;
+  const { context, request, served, environment, storage } = scope;
   const query = new Query(request.url ?? '');
   const sink = negotiateObject(scope, query);
   const body = await readBody(request, environment.maxRequestBodyBytes, context);
@@ -34,18 +24,11 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
   const { namespace, name } = context.info;
   if (options.ignoreStoreReadError) {
     await authorizeUnsafeDelete(scope);
-    await deleteUndecodable(scope.store, namespace, name, options.dryRun);
+    await storage.deleteUndecodable(context, namespace, name, options.dryRun);
     await writeSuccess(sink, 200, { name, kind: served.gvk.kind }, { showsCode: true });
     return;
   }
-  const deleted = await deleteObject(scope.store, {
-    context,
-    served,
-    namespace,
-    name,
-    options,
-    validate: admitDelete(scope, name, options),
-  });
+  const deleted = await storage.delete({ context, namespace, name, options, admission: environment.admission });
   const status = !deleted.removed && options.orphanDependents === false ? 202 : 200;
   if (deleted.removed && served.type.returnsDeletedObject !== true) {
     await writeSuccess(sink, status, successDetails(scope, deleted));
@@ -82,10 +65,10 @@ const successDetails = (
 
 /** DELETE on a collection. */
 export async function deleteCollectionHandler(scope: RequestScope): Promise<void> {
-  const { context, request, served, environment } = scope;
+  const { context, request, served, environment, storage } = scope;
   const query = new Query(request.url ?? '');
   const sink = negotiateObject(scope, query);
-  const selection = listOptions(query, served, '', environment.features.enabled('WatchList'));
+  const selection = listOptions(query, served, '', environment);
   const body = await readBody(request, environment.maxRequestBodyBytes, context);
   const options = deleteOptions(scope, query, body);
   if (options.ignoreStoreReadError) {
@@ -95,37 +78,10 @@ export async function deleteCollectionHandler(scope: RequestScope): Promise<void
   }
   requireNamespace(scope);
   context.dryRun = options.dryRun;
-  const deleted = await deleteCollection(
-    scope.store,
-    {
-      context,
-      served,
-      namespace: context.info.namespace,
-      options,
-      validate: admitDelete(scope, '', options),
-      // If admission may reject an object, delete in order, so that no object after a rejected one is deleted.
-      inOrder: environment.admission.readsObjects('DELETE', served.groupResource),
-    },
+  const { namespace } = context.info;
+  const deleted = await storage.deleteCollection(
+    { context, namespace, options, admission: environment.admission },
     selection,
   );
   await writeDeletedCollection(scope, sink, deleted);
-}
-
-/**
- * Returns the admission of a deletion. Mutating plugins may reject it too, and receive the object as the old object. `name` is
- * the request's: empty for a deletecollection.
- */
-function admitDelete(scope: RequestScope, name: string, options: DeleteOptions): (object: KubeObject) => Promise<void> {
-  const { admission } = scope.environment;
-  const optionsObject = deleteOptionsObject(options);
-  // Types that are deleted in two phases are deleted with a UID precondition.
-  const byUid = scope.served.type.deletion.beforeDelete !== undefined && options.preconditions.uid === undefined;
-  return async (object) => {
-    const { uid } = object.metadata;
-    const preconditions = { ...(objectAt(optionsObject, 'preconditions') ?? {}), uid };
-    const shown = byUid && uid !== undefined ? { ...optionsObject, preconditions } : optionsObject;
-    const attributes = admissionAttributes(scope, 'DELETE', name, undefined, object, shown);
-    await admission.admit(attributes);
-    await admission.validate(attributes);
-  };
 }

@@ -1,28 +1,20 @@
 import { newBadRequest } from '../../apimachinery/meta/errors.js';
-import { parseListResourceVersion, parseResourceVersion } from '../../registry/generic/resource-version.js';
-import type { MaybePromise } from '../../util/maybe-promise.js';
-import { timed } from '../../util/metrics/stopwatch.js';
-import type { StoredType } from '../../registry/generic/store/resource-store.js';
-import type { ReadAt } from '../../storage/cacher/interfaces.js';
+import { type MaybePromise, then } from '../../util/maybe-promise.js';
+import type { Getter } from '../../registry/rest/storage.js';
 import { negotiateObject, writeCachedObject } from './respond.js';
 import { Query } from './request/query.js';
-import type { RequestScope } from '../router/scope.js';
+import type { KindScope } from './scope.js';
 
 /**
  * GET on an object, or on a subresource that returns the same object. Returns a promise only if there is something to wait for:
  * most gets are served at once.
  */
-export function getHandler(scope: RequestScope): MaybePromise<void> {
-  const { context, request, store, served } = scope;
+export function getHandler(scope: KindScope<Getter>): MaybePromise<void> {
+  const { context, request, storage } = scope;
   const query = new Query(request.url ?? '');
   const sink = negotiateObject(scope, query);
   const { namespace, name } = context.info;
-  const asked = requestedResourceVersion(query);
-  const key = store.key(namespace, name);
-  const at = readAt(asked, served.type);
-  const object = store.getNow(key, at);
-  if (object !== undefined) return writeCachedObject(scope, sink, object);
-  return timed(context.stopwatch, 'etcd', () => store.get(key, name, at, asked)).then((found) =>
+  return then(storage.get(context, namespace, name, requestedResourceVersion(query)), (found) =>
     writeCachedObject(scope, sink, found),
   );
 }
@@ -33,12 +25,4 @@ export function requestedResourceVersion(query: Query): string {
     throw newBadRequest('the export parameter, deprecated since v1.14, is no longer supported');
   }
   return query.string('resourceVersion');
-}
-
-/** Returns the state that a get must read (spec: List and get semantics). */
-export function readAt(resourceVersion: string, { uncached = false }: StoredType): ReadAt {
-  if (resourceVersion === '') return { mode: 'most-recent' };
-  // Without a watch cache, a get rejects invalid versions as a list does.
-  const revision = uncached ? parseListResourceVersion(resourceVersion) : parseResourceVersion(resourceVersion);
-  return revision === 0 ? { mode: 'any' } : { mode: 'not-older-than', revision, atOnce: uncached };
 }

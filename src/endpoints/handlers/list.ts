@@ -1,17 +1,21 @@
-import { listObjects } from '../../registry/generic/list.js';
+import { newMethodNotAllowed } from '../../apimachinery/meta/errors.js';
+import type { Lister, Watcher } from '../../registry/rest/storage.js';
 import { negotiateList, writeListResult } from './respond.js';
 import { listOptions } from './request/list-options.js';
 import { Query } from './request/query.js';
-import type { RequestScope } from '../router/scope.js';
+import type { KindScope } from './scope.js';
 import { serveWatch } from './watch.js';
 
 /** GET on a collection: a list, or a watch if the parameter `watch` is true. */
-export async function listHandler(scope: RequestScope): Promise<void> {
-  const { context, request, environment, served } = scope;
+export async function listHandler(scope: KindScope<Lister | (Lister & Watcher)>): Promise<void> {
+  const { context, request, environment, served, storage } = scope;
   const query = new Query(request.url ?? '');
-  if (query.boolean('watch') === true) return serveWatch(scope, query);
+  if (query.boolean('watch') === true) {
+    if (!('watch' in storage)) throw newMethodNotAllowed();
+    return serveWatch({ ...scope, storage }, query);
+  }
   const sink = negotiateList(scope, query);
-  const options = listOptions(query, served, context.info.name, environment.features.enabled('WatchList'));
-  const result = await listObjects(scope.store, context.info.namespace, options);
+  const options = listOptions(query, served, context.info.name, environment);
+  const result = await storage.list(context, context.info.namespace, options);
   await writeListResult(scope, sink, result);
 }

@@ -1,6 +1,6 @@
 import { ExpensiveWrites } from '../../scheduling/expensive-writes.js';
 import { RULES_UNITS } from '../../scheduling/thresholds.js';
-import type { RequestScope } from '../router/scope.js';
+import type { RequestScope } from './scope.js';
 import { offloadOrRun } from './offload.js';
 
 test('a write with expensive rules moves to a worker, and similar later writes start there', async () => {
@@ -11,10 +11,9 @@ test('a write with expensive rules moves to a worker, and similar later writes s
     run: () => Promise.resolve(void done.push('worker')),
   };
   const scope = {
-    environment: { offload },
+    environment: { offload, clock: { monotonic: () => 0 } },
     request: { headers: {} },
     context: { info: { name: '' } },
-    store: { clock: { monotonic: () => 0 } },
     served: { maxDefaultedValues: () => 0 },
   } as unknown as RequestScope;
   const write = (units: number) => async (): Promise<void> => {

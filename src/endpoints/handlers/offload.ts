@@ -1,6 +1,6 @@
 import { yieldNow } from '../../scheduling/slicer.js';
 import { OFFLOAD_WRITE_BYTES, RULES_MILLIS, RULES_UNITS, RULES_YIELD_POINTS } from '../../scheduling/thresholds.js';
-import type { Offload, RequestScope } from '../router/scope.js';
+import type { Offload, RequestScope } from './scope.js';
 import { weightOf } from './request/weight.js';
 
 /** Offloads a write that weighs too much. Returns undefined if it does not, or if it cannot be offloaded. */
@@ -39,7 +39,7 @@ async function runOnMainThread(
   offload: Offload,
   { body, weight, write }: { readonly body: Buffer; readonly weight: number; readonly write: () => Promise<void> },
 ): Promise<void> {
-  const { clock } = scope.store;
+  const { clock } = scope.environment;
   scope.context.ruleYieldPoint = () => {
     const since = clock.monotonic();
     let offered = false;

@@ -1,4 +1,4 @@
-import { newBadRequest, newConflict, newInternalError, newNotFound } from '../../apimachinery/meta/errors.js';
+import { newBadRequest, newInternalError, newNotFound } from '../../apimachinery/meta/errors.js';
 import { decodeCborPatch } from '../../apimachinery/protobuf/body.js';
 import { goKind, JsonError } from '../../apimachinery/json/decode.js';
 import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
@@ -11,19 +11,17 @@ import { applyMergePatch, decodeMergePatch } from '../../apimachinery/patch/merg
 import { decodeStrategicMergePatch } from '../../apimachinery/patch/strategic-merge.js';
 import { parseYaml } from '../../apimachinery/yaml/yaml.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
-import { retryOnPendingConversion } from '../../registry/generic/loopback/conversion-retry.js';
-import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { negotiatePatch } from '../negotiation/media.js';
 import type { ResponseSink } from '../responsewriters/sink.js';
 import { readBody } from './request/body.js';
 import { offloadOrRun } from './offload.js';
 import { decodePatched, newInvalidPatch } from './codec/patched-object.js';
-import { negotiateObject } from './respond.js';
+import { negotiateObject, writeMutationResult } from './respond.js';
 import { Query } from './request/query.js';
-import type { RequestScope } from '../router/scope.js';
+import type { RequestScope } from './scope.js';
 import { checkSyntax, isConversionError } from './request/patch-syntax.js';
-import { checkName, requireNamespace } from './request/target.js';
-import { updateAndRespond } from './update.js';
+import { requireNamespace } from './request/target.js';
+import { namedWrite } from './update.js';
 import { warnOfStrictErrors } from './codec/decode-body.js';
 import { patchOptions, type WriteOptions } from './request/write-options.js';
 
@@ -58,35 +56,15 @@ async function patch(
   scope.context.audit?.requestObject(() => patchForAudit(body));
   const apply = isApply(patchType);
   requireNamespace(scope);
-  const mechanism = patchMechanism(scope, patchType, body, options);
-  await updateAndRespond(scope, sink, {
-    dryRun: options.dryRun,
-    forceAllowCreate: apply && scope.subresource === '',
-    expectedUid: undefined,
-    needsFields: apply,
-    make: async (current) => {
-      const next = await retryOnPendingConversion(() => mechanism(current));
-      checkIdentity(scope, next, current);
-      return next;
-    },
+  const patched = await scope.storage.patch({
+    ...namedWrite(scope),
+    make: patchMechanism(scope, patchType, body, options),
+    apply,
   });
+  await writeMutationResult(scope, sink, patched.created ? 201 : 200, patched);
 }
 
 export const isApply = (patchType: string): boolean => patchType === APPLY_YAML || patchType === APPLY_CBOR;
-
-function checkIdentity(scope: RequestScope, next: KubeObject, current: KubeObject | undefined): void {
-  const { namespace, name } = scope.context.info;
-  const uid = next.metadata.uid ?? '';
-  if (uid !== '' && current === undefined) {
-    throw newConflict(
-      scope.served.groupResource,
-      name,
-      `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
-    );
-  }
-  ensureNamespace(scope.served.type.namespaced ? namespace : '', next.metadata);
-  checkName(next, name);
-}
 
 function applyMechanism(scope: RequestScope, patchType: string, body: Buffer, options: WriteOptions): Mechanism {
   let value: JsonValue;

@@ -1,13 +1,11 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { type MaybePromise, then } from '../../util/maybe-promise.js';
-import { DetachedObject } from '../../registry/generic/loopback/detached-object.js';
-import { prepare } from '../../registry/generic/loopback/conversion-retry.js';
-import type { DeletedCollection } from '../../registry/generic/delete-collection.js';
-import type { ListResult } from '../../registry/generic/list.js';
-import { handoverReason } from '../../registry/rest/served.js';
+import type { DeletedCollection, ListResult, WriteResult } from '../../registry/rest/storage.js';
+import { ObjectList } from '../../storage/object-list.js';
+import { DetachedObject } from '../../storage/detached-object.js';
+import { timed } from '../../util/metrics/stopwatch.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
-import type { StoredObject } from '../../storage/interfaces.js';
 import type { HttpResponse } from '../http.js';
 import { negotiate, type NegotiatedMedia } from '../negotiation/media.js';
 import { writeList } from '../responsewriters/list.js';
@@ -16,20 +14,20 @@ import { isLargeObject } from '../responsewriters/items.js';
 import { writeObject, writeTree } from '../responsewriters/object.js';
 import type { ResponseSink } from '../responsewriters/sink.js';
 import type { Query } from './request/query.js';
-import type { RoutedRequest, RequestScope } from '../router/scope.js';
+import { isOffloadable, type KindScope, type RoutedRequest, type RequestScope } from './scope.js';
 
 /** Negotiates the response to a request for an object. */
-export function negotiateObject(scope: RequestScope, query: Query): ResponseSink {
+export function negotiateObject(scope: KindScope<object>, query: Query): ResponseSink {
   return sinkOf(scope, query, { media: negotiated(scope, query, 'object'), conventions: scope.codec.responses });
 }
 
 /** Negotiates the response to a list request. Large items are encoded on a worker thread if one is available. */
-export function negotiateList(scope: RequestScope, query: Query): ResponseSink {
+export function negotiateList(scope: KindScope<object>, query: Query): ResponseSink {
   return itemSink(scope, query, negotiated(scope, query, 'object'));
 }
 
 /** Negotiates the response to a watch. */
-export function negotiateWatch(scope: RequestScope, query: Query): ResponseSink {
+export function negotiateWatch(scope: KindScope<object>, query: Query): ResponseSink {
   return itemSink(scope, query, negotiated(scope, query, 'watch'));
 }
 
@@ -45,7 +43,7 @@ export function negotiateCreated(exchanged: RoutedRequest, query: Query): Respon
   return sinkOf(exchanged, query, { media, conventions: builtinConventions });
 }
 
-function negotiated(scope: RequestScope, query: Query, answer: 'object' | 'watch'): NegotiatedMedia {
+function negotiated(scope: KindScope<object>, query: Query, answer: 'object' | 'watch'): NegotiatedMedia {
   return negotiate(
     scope.request.headers.accept,
     {
@@ -58,7 +56,7 @@ function negotiated(scope: RequestScope, query: Query, answer: 'object' | 'watch
   );
 }
 
-const itemSink = (scope: RequestScope, query: Query, media: NegotiatedMedia): ResponseSink =>
+const itemSink = (scope: KindScope<object>, query: Query, media: NegotiatedMedia): ResponseSink =>
   sinkOf(scope, query, { media, conventions: scope.codec.responses, offload: offloadItems(scope) });
 
 function sinkOf(
@@ -83,9 +81,9 @@ function sinkOf(
   };
 }
 
-function offloadItems(scope: RequestScope): ResponseSink['offload'] {
+function offloadItems(scope: KindScope<object>): ResponseSink['offload'] {
   const { offload } = scope.environment;
-  if (offload === undefined) return undefined;
+  if (offload === undefined || !isOffloadable(scope)) return undefined;
   return (object, form) => (offload.takes(scope, object.bytes.length) ? offload.item(scope, object, form) : undefined);
 }
 
@@ -94,27 +92,33 @@ export function writeMutationResult(
   { served }: RequestScope,
   sink: ResponseSink,
   status: number,
-  { object, stored }: { readonly object: KubeObject; readonly stored: StoredObject | undefined },
+  { object, stored }: WriteResult,
 ): MaybePromise<void> {
   if (stored === undefined) return writeObject(sink, status, object, served);
   const detached = new DetachedObject(stored);
-  return then(prepare(served, detached, sink.stopwatch), () => writeObject(sink, status, detached, served));
+  const { prepare } = served;
+  const prepared =
+    prepare === undefined ? undefined : timed(sink.stopwatch, 'decode-response-object', () => prepare([detached]));
+  return then(prepared, () => writeObject(sink, status, detached, served));
 }
 
 /** Writes a cached object, on a worker thread if encoding it takes long. */
-export function writeCachedObject(scope: RequestScope, sink: ResponseSink, object: CachedObject): MaybePromise<void> {
+export function writeCachedObject(
+  scope: KindScope<object>,
+  sink: ResponseSink,
+  object: CachedObject,
+): MaybePromise<void> {
   const { request, served } = scope;
   const { offload } = scope.environment;
   const isWanted = request.method !== 'HEAD' && isLargeObject(object, served, sink.media);
-  if (isWanted && offload?.takes(scope, object.bytes.length) === true) return offload.read(scope, object);
+  if (isWanted && isOffloadable(scope) && offload?.takes(scope, object.bytes.length) === true)
+    return offload.read(scope, object);
   return writeObject(sink, 200, object, served);
 }
 
-export function writeListResult({ served }: RequestScope, sink: ResponseSink, result: ListResult): Promise<void> {
-  const { revision } = result.list;
-  const { since = revision } = handoverReason(served.definition?.watchCancellation) ?? {};
+export function writeListResult({ served }: KindScope<object>, sink: ResponseSink, result: ListResult): Promise<void> {
   const metadata = {
-    resourceVersion: String(Math.min(revision, since)),
+    resourceVersion: String(result.resourceVersion),
     continue: result.continue,
     remainingItemCount: result.remainingItemCount,
   };
@@ -145,22 +149,7 @@ export function writeDeletedCollection(
   sink: ResponseSink,
   deleted: DeletedCollection,
 ): Promise<void> {
-  const { items } = deleted;
-  const list = {
-    revision: deleted.revision,
-    length: items.length,
-    lastKey: undefined,
-    remaining: undefined,
-    items: () => items,
-    *chunks(representation: Parameters<CachedObject['render']>[0]): Generator<Uint8Array> {
-      const separator = Buffer.from(representation.separator);
-      for (let i = 0; i < items.length; i++) {
-        if (i > 0 && separator.length > 0) yield separator;
-        yield (items[i] as CachedObject).render(representation);
-      }
-    },
-    gzipChunks: (): Iterable<Uint8Array> => [],
-  };
+  const list = new ObjectList(deleted.revision, deleted.items, undefined);
   const metadata = {
     resourceVersion: String(deleted.revision),
     continue: deleted.continue,

@@ -1,11 +1,9 @@
-import { RELIST_ELSEWHERE_MESSAGE } from '../../apimachinery/meta/adopted-definitions.js';
-import { type ApiError, newResourceExpired, toApiError } from '../../apimachinery/meta/errors.js';
-import { interpretStorageError } from '../../registry/generic/interpret-error.js';
-import { handoverReason } from '../../registry/rest/served.js';
-import { parseResourceVersion } from '../../registry/generic/resource-version.js';
-import { StorageError } from '../../storage/errors.js';
+import { type ApiError, toApiError } from '../../apimachinery/meta/errors.js';
+import type { Watcher } from '../../registry/rest/storage.js';
+import { interpretStorageError } from '../../storage/interpret-error.js';
+import { parseResourceVersion } from '../../storage/resource-version.js';
 import { Slicer, yieldNow } from '../../scheduling/slicer.js';
-import type { CacheWatchOptions, ReadAt, Watcher, WatchEvent } from '../../storage/cacher/interfaces.js';
+import type { Watcher as RunningWatch, WatchEvent } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { type OffloadableFrame, eventFrames, type EventFrames } from '../responsewriters/events.js';
 import { parseIncludeObject } from '../responsewriters/table.js';
@@ -13,26 +11,20 @@ import type { HttpResponse } from '../http.js';
 import { type ListOptions, listOptions } from './request/list-options.js';
 import { Query } from './request/query.js';
 import { negotiateWatch } from './respond.js';
-import type { RequestScope } from '../router/scope.js';
-
-/** kube-apiserver's message for a type that it serves without a watch cache. */
-const TOO_OLD_UNCACHED = 'The resourceVersion for the provided watch is too old.';
-
-/** kube-apiserver's store starts a watch at the version plus one, which overflows a signed 64-bit integer here. */
-const MAX_INT64 = 0x7fffffffffffffffn;
+import type { KindScope } from './scope.js';
 
 /** The size of the length prefix of each event in Protobuf. */
 const LENGTH_BYTES = 4;
 
 /** GET on a collection with the verb watch, which the query or the path prefix /watch/ sets. */
-export const watchHandler = (scope: RequestScope): Promise<void> =>
+export const watchHandler = (scope: KindScope<Watcher>): Promise<void> =>
   serveWatch(scope, new Query(scope.request.url ?? ''));
 
 /** Serves a watch until it times out, the client disconnects, or the client cannot keep up. Resolves when the stream has ended. */
-export async function serveWatch(scope: RequestScope, query: Query): Promise<void> {
-  const { context, served, environment } = scope;
+export async function serveWatch(scope: KindScope<Watcher>, query: Query): Promise<void> {
+  const { context, served, environment, storage } = scope;
   const sink = negotiateWatch(scope, query);
-  const options = listOptions(query, served, context.info.name, environment.features.enabled('WatchList'));
+  const options = listOptions(query, served, context.info.name, environment);
   const { media } = sink;
   parseResourceVersion(options.resourceVersion);
   if (media.as === 'Table') parseIncludeObject(sink.includeObject);
@@ -46,32 +38,8 @@ export async function serveWatch(scope: RequestScope, query: Query): Promise<voi
     stream.ended('closed');
     return;
   }
-  if (handoverReason(served.definition?.watchCancellation) !== undefined) {
-    stream.fail(newResourceExpired(RELIST_ELSEWHERE_MESSAGE));
-    return;
-  }
   const deadline = environment.clock.monotonic() + seconds * 1000;
-  const wanted = watchOptions(scope, options, deadline);
-  let watcher: Watcher;
-  try {
-    const { start } = wanted;
-    if (served.type.uncached === true && start.mode === 'exact' && BigInt(options.resourceVersion || 0) >= MAX_INT64)
-      throw new StorageError('compacted', 'the next revision exceeds the range of an int64');
-    if (start.mode === 'exact' && start.revision < scope.store.createdRevision) {
-      const info = { revision: start.revision, current: scope.store.createdRevision };
-      throw new StorageError('compacted', 'the type did not exist at this revision', info);
-    }
-    watcher = await scope.store.cache.watch(wanted, stream);
-  } catch (error) {
-    if (error instanceof StorageError && (error.code === 'compacted' || error.code === 'too-large')) {
-      // Sent as an event of a stream that has already begun, as kube-apiserver does.
-      const uncached = error.code === 'compacted' && served.type.uncached === true;
-      const statusError = interpretStorageError(error, 'watch', options.resourceVersion);
-      stream.fail(uncached ? newResourceExpired(TOO_OLD_UNCACHED) : toApiError(statusError));
-      return;
-    }
-    throw interpretStorageError(error, 'watch', options.resourceVersion);
-  }
+  const watcher = await storage.watch(context, context.info.namespace, { ...options, deadline }, stream);
   await stream.run(watcher, seconds * 1000);
 }
 
@@ -91,41 +59,9 @@ function watchSeconds(options: ListOptions, minimum: number): number {
   return minimum * (1 + Math.random());
 }
 
-function watchOptions(scope: RequestScope, options: ListOptions, deadline: number): CacheWatchOptions {
-  const { store, context } = scope;
-  const namespace = context.info.namespace === '' ? (options.predicate.namespace ?? '') : context.info.namespace;
-  const prefix = store.namespaced && namespace !== '' ? `${namespace}/` : '';
-  const { name } = options.predicate;
-  const single = name !== undefined && isPathSegment(name) && (!store.namespaced || namespace !== '');
-  return {
-    prefix,
-    key: single ? store.key(namespace, name) : undefined,
-    predicate: options.predicate,
-    start: watchStart(options, store.cache.revision(), store.type.uncached === true),
-    initialEventsBookmark: options.sendInitialEvents === true && options.allowWatchBookmarks,
-    bookmarks: options.allowWatchBookmarks,
-    deadline,
-  };
-}
-
-/** Reports whether a text can be an object's name. A selector may contain one that cannot, which matches nothing. */
-const isPathSegment = (name: string): boolean => name !== '.' && name !== '..' && !/[/%]/.test(name);
-
-/** Returns where a watch starts (spec: watch). Without initial events, a watch from "most recent" or "any" starts at the cache's revision. */
-function watchStart(options: ListOptions, current: number, atOnce: boolean): ReadAt {
-  const revision = parseResourceVersion(options.resourceVersion);
-  if (options.sendInitialEvents === true) {
-    if (options.resourceVersion === '') return { mode: 'most-recent' };
-    return revision === 0 ? { mode: 'any' } : { mode: 'not-older-than', revision, atOnce };
-  }
-  if (options.sendInitialEvents === false && revision === 0) return { mode: 'exact', revision: current };
-  if (options.resourceVersion === '') return { mode: 'most-recent' };
-  return revision === 0 ? { mode: 'any' } : { mode: 'exact', revision };
-}
-
 /** The response of a watch: writes frames and propagates backpressure. */
 class WatchStream {
-  private watcher: Watcher | undefined;
+  private watcher: RunningWatch | undefined;
   private started = false;
   private finish: (() => void) | undefined;
   private over = false;
@@ -135,7 +71,7 @@ class WatchStream {
   private resumable = false;
 
   constructor(
-    private readonly scope: RequestScope,
+    private readonly scope: KindScope<object>,
     private readonly response: HttpResponse,
     private readonly media: NegotiatedMedia,
     private readonly frames: EventFrames,
@@ -252,7 +188,7 @@ class WatchStream {
   }
 
   /** Streams events until the watch times out, the client disconnects, or the cacher ends the watch. */
-  run(watcher: Watcher, millis: number): Promise<void> {
+  run(watcher: RunningWatch, millis: number): Promise<void> {
     if (this.over) {
       watcher.stop();
       return Promise.resolve();
@@ -260,7 +196,7 @@ class WatchStream {
     this.watcher = watcher;
     if (this.resumable) watcher.resume();
     this.begin();
-    const { context, environment, served } = this.scope;
+    const { context, environment } = this.scope;
     return new Promise((resolve) => {
       const timer = environment.clock.setTimer(millis, () => this.end());
       const stop = (): void => this.end();
@@ -270,12 +206,6 @@ class WatchStream {
       this.response.on('drain', drain);
       this.response.on('close', stop);
       context.signal.addEventListener('abort', stop, { once: true });
-      const watchesEnd = served.definition?.watchCancellation;
-      const onWatchesEnd = (): void => {
-        if (handoverReason(watchesEnd) !== undefined) this.fail(newResourceExpired(RELIST_ELSEWHERE_MESSAGE));
-        else this.end();
-      };
-      watchesEnd?.addEventListener('abort', onWatchesEnd, { once: true });
       const tracked: { release?: () => unknown } = {};
       const ended = environment.metrics.watchStarted(context);
       this.finish = () => {
@@ -285,11 +215,11 @@ class WatchStream {
         this.response.removeListener('drain', drain);
         this.response.removeListener('close', stop);
         context.signal.removeEventListener('abort', stop);
-        watchesEnd?.removeEventListener('abort', onWatchesEnd);
         resolve();
       };
       tracked.release = environment.watches.add(stop);
-      if (watchesEnd?.aborted === true) onWatchesEnd();
+      // The client may have left while the watch started.
+      if (context.signal.aborted) this.end();
     });
   }
 

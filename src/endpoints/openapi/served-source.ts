@@ -42,7 +42,7 @@ function collect(
 ): readonly OpenApiGroupVersion[] {
   const grouped = new Map<string, InstalledApi[]>();
   for (const api of registry.all()) {
-    const { group, version } = api.kind === 'stored' ? api.served.gvk : api.type;
+    const { group, version } = api.served.gvk;
     const key = `${group}/${version}`;
     grouped.set(key, [...(grouped.get(key) ?? []), api]);
   }
@@ -59,12 +59,7 @@ function collect(
   });
 }
 
-function kindOf(api: InstalledApi): OpenApiKind {
-  if (api.kind === 'virtual') {
-    const { kind, resource, namespaced } = api.type;
-    return { kind, listKind: `${kind}List`, plural: resource, namespaced, verbs: ['create'], subresources: [] };
-  }
-  const { served } = api;
+function kindOf({ served }: InstalledApi): OpenApiKind {
   const { type } = served;
   const prefix = `${type.resource}/`;
   return {
@@ -74,7 +69,7 @@ function kindOf(api: InstalledApi): OpenApiKind {
     namespaced: type.namespaced,
     verbs: served.verbs,
     noProtobuf: type.noProtobuf,
-    schema: served.definition?.openApiSchema,
+    schema: served.openApiSchema,
     selectableFields: served.version.selectableFields,
     subresources: served.discovery
       .filter((entry) => entry.name.startsWith(prefix))

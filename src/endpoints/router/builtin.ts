@@ -10,7 +10,7 @@ import { builtinCodec } from '../handlers/codec/builtin.js';
 import { createSubresourceHandler } from '../handlers/create-subresource.js';
 import { checkPatchRoute, checkRoute } from '../negotiation/media.js';
 import { warnOfDeprecation } from './deprecation.js';
-import { type RoutedRequest, requestScope, type RequestScope } from './scope.js';
+import { type RoutedRequest, requestScope, type RequestScope } from '../handlers/scope.js';
 import { ALL_NAMESPACES_VERBS, isMisplaced, SUBRESOURCE_VERBS, VERBS } from './verbs.js';
 
 /** Routes requests for built-in types as kube-apiserver's API installer does: a request without a route is rejected before it reaches a handler. */

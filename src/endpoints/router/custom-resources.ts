@@ -8,7 +8,7 @@ import { respondNotFoundText } from '../handlers/respond.js';
 import { scaleHandler } from '../handlers/scale.js';
 import { negotiatePatch } from '../negotiation/media.js';
 import { warnOfDeprecation } from './deprecation.js';
-import { type RoutedRequest, requestScope, type RequestScope } from './scope.js';
+import { type RoutedRequest, requestScope, type RequestScope } from '../handlers/scope.js';
 import { isMisplaced, SUBRESOURCE_VERBS, VERBS, type VerbHandler } from './verbs.js';
 
 /**
@@ -34,12 +34,12 @@ export function routeCustomResource(api: StoredApi, exchanged: RoutedRequest): M
     checkName(scope);
     return run(scope, VERBS);
   }
-  if (subresource === 'scale' && served.scale !== undefined) {
+  if (subresource === 'scale' && served.scale !== undefined && api.scale !== undefined) {
     const { scale, strategy } = served;
     context.handled = true;
     return scaleHandler(
       requestScope(api, { strategy, fieldManager: scale.fieldManager }, customResourceCodec, asked),
-      scale,
+      api.scale,
     );
   }
   const part = getOwn(served.subresources, subresource);

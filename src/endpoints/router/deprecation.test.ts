@@ -1,7 +1,7 @@
 import type { ResourceVersion } from '../../registry/rest/interfaces.js';
 import type { RequestContext } from '../../request/context.js';
 import { warnOfDeprecation } from './deprecation.js';
-import type { HandlerMetrics } from './scope.js';
+import type { HandlerMetrics } from '../handlers/scope.js';
 
 /** Returns what a request for a version reports to the client, the audit log, and the metrics. */
 function reported(more: Partial<ResourceVersion>): unknown[] {

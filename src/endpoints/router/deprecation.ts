@@ -1,6 +1,6 @@
 import type { ServedVersion } from '../../registry/rest/served.js';
 import type { RequestContext } from '../../request/context.js';
-import type { HandlerEnvironment } from './scope.js';
+import type { HandlerEnvironment } from '../handlers/scope.js';
 
 /** Reports a request for a deprecated version to the client, the audit log and a metric. */
 export function warnOfDeprecation(

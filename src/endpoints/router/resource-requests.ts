@@ -1,17 +1,17 @@
 import { newGenericNotFound, newPathsNotInstalled } from '../../apimachinery/meta/errors.js';
-import { interpretStorageError } from '../../registry/generic/interpret-error.js';
-import { instrumentStore } from '../../registry/generic/store/instrumented-store.js';
-import type { ApiRegistry, CreateOnlyApi, StoredApi } from '../../registry/generic/store/api-registry.js';
+import { interpretStorageError } from '../../storage/interpret-error.js';
+import type { ComputedApi } from '../../registry/generic/computed.js';
+import type { ApiRegistry, StoredApi } from '../../registry/generic/store/api-registry.js';
 import type { RequestContext } from '../../request/context.js';
 import { getOwn } from '../../util/get-own.js';
 import { rescue } from '../../util/maybe-promise.js';
 import type { Handler, HttpResponse } from '../http.js';
 import { respondNotFoundText } from '../handlers/respond.js';
-import { undecodableError } from '../handlers/undecodable.js';
+import { undecodableError } from './undecodable.js';
 import { routeBuiltin } from './builtin.js';
-import { createOnlyHandler } from './create-only.js';
+import { routeComputed } from './computed.js';
 import { routeCustomResource } from './custom-resources.js';
-import type { HandlerEnvironment } from './scope.js';
+import type { HandlerEnvironment } from '../handlers/scope.js';
 
 /** Returns the handler of all resource requests, which looks up the type and passes the request to its router. */
 export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvironment): Handler {
@@ -29,11 +29,10 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     }
     context.served = isServed(api, info.subresource);
     const exchanged = { environment, context, request, response };
-    if (api.kind === 'virtual') return createOnlyHandler(api, exchanged);
+    if (api.kind === 'computed') return routeComputed(api, exchanged);
     const route = api.served.type.custom ? routeCustomResource : routeBuiltin;
-    const installed = timedApi(api, context);
     return rescue(
-      () => route(installed, exchanged),
+      () => route(api, exchanged),
       (error) => {
         throw convertError(error, api, environment, context);
       },
@@ -42,25 +41,15 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
 }
 
 /** Reports whether a resource has this subresource. Metrics name no others, or clients could create series at will. */
-function isServed(api: StoredApi | CreateOnlyApi, subresource: string): boolean {
+function isServed(api: StoredApi | ComputedApi, subresource: string): boolean {
   if (subresource === '') return true;
-  if (api.kind === 'virtual') return false;
+  if (api.kind === 'computed') return false;
   const { served } = api;
   return (
     getOwn(served.subresources, subresource) !== undefined ||
     getOwn(served.createOnlySubresources, subresource) !== undefined ||
     (subresource === 'scale' && served.scale !== undefined)
   );
-}
-
-/**
- * Returns the API with the request's stopwatch on its store. Plain gets, which are served from memory, do without: getHandler
- * times those that wait.
- */
-function timedApi(api: StoredApi, { stopwatch, span, audit, info }: RequestContext): StoredApi {
-  if (stopwatch === undefined || (info.verb === 'get' && audit === undefined && span === undefined)) return api;
-  const { kind, served, store, terminating } = api;
-  return { kind, served, store: instrumentStore(store, stopwatch), terminating };
 }
 
 /** Converts errors that can occur in any verb, such as that of an undecodable object. */

@@ -6,20 +6,20 @@ import { listHandler } from '../handlers/list.js';
 import { patchHandler } from '../handlers/patch.js';
 import { updateHandler } from '../handlers/update.js';
 import { watchHandler } from '../handlers/watch.js';
-import type { RequestScope } from './scope.js';
+import type { RequestScope } from '../handlers/scope.js';
 import { namesOneNamespace, type RequestInfo } from '../../request/request-info.js';
 
 export type VerbHandler = (scope: RequestScope) => MaybePromise<void>;
 
 /** The handlers of subresources that read and write the object itself: status, finalize, approval. */
-export const SUBRESOURCE_VERBS: ReadonlyMap<string, VerbHandler> = new Map([
+export const SUBRESOURCE_VERBS: ReadonlyMap<string, VerbHandler> = new Map<string, VerbHandler>([
   ['get', getHandler],
   ['update', updateHandler],
   ['patch', patchHandler],
 ]);
 
 /** The handlers of objects and collections. */
-export const VERBS: ReadonlyMap<string, VerbHandler> = new Map([
+export const VERBS: ReadonlyMap<string, VerbHandler> = new Map<string, VerbHandler>([
   ...SUBRESOURCE_VERBS,
   ['list', listHandler],
   ['watch', watchHandler],

@@ -2,9 +2,13 @@ import { formatGroupVersion } from '../../apimachinery/meta/meta.js';
 import { requireSchema } from '../../apimachinery/scheme/builtin-schema.js';
 import { FieldManager } from '../../managedfields/field-manager.js';
 import type { ResourceType } from '../rest/interfaces.js';
-import { serveBuiltin } from '../generic/store/builtin-served.js';
+import { builtinDecoder, serveBuiltin } from '../generic/store/builtin-served.js';
+import { createOnlyStorage } from '../generic/unstored.js';
+import { defaultTable } from '../generic/columns.js';
+import { computedApi } from '../generic/computed.js';
 import { ResourceStore } from '../generic/store/resource-store.js';
 import type { ApiRegistry } from '../generic/store/api-registry.js';
+import type { ComputedKind } from '../rest/computed.js';
 import type { CreateOnlyType } from '../rest/create-only.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';
@@ -84,13 +88,13 @@ export function installBuiltins(
   return stores;
 }
 
-export function installVirtual(
+/** Returns the reviews as computed kinds. */
+export const reviewKinds = (
   types: readonly CreateOnlyType[],
-  registry: ApiRegistry,
   mergeTypes: BuiltinTypes,
   clock: Clock,
-): void {
-  for (const type of types) {
+): readonly ComputedKind[] =>
+  types.map((type) => {
     const fieldManager = new FieldManager({
       kind: type,
       subresource: '',
@@ -98,10 +102,14 @@ export function installVirtual(
       emptyObject: requireSchema(type.group, type.version, type.kind).empty(),
       clock,
     });
-    registry.install({
-      groupResource: { group: type.group, resource: type.resource },
-      apis: [{ kind: 'virtual', type, fieldManager }],
-      groupPriority: priorityOf(type.group),
-    });
+    const storage = createOnlyStorage(type, { fieldManager, decode: builtinDecoder(type) });
+    const { group, version, kind, resource, singular, namespaced } = type;
+    return { group, version, kind, resource, singular, namespaced, table: defaultTable, schema: undefined, storage };
+  });
+
+export function installComputed(kinds: readonly ComputedKind[], registry: ApiRegistry): void {
+  for (const kind of kinds) {
+    const groupResource = { group: kind.group, resource: kind.resource };
+    registry.install({ groupResource, apis: [computedApi(kind)], groupPriority: priorityOf(kind.group) });
   }
 }

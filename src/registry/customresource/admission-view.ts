@@ -12,7 +12,7 @@ import {
   quote,
 } from '../../apimachinery/meta/meta.js';
 import { MetadataError, readMetadata, type WrongTypePolicy } from '../../schema/metadata.js';
-import { retryOnPendingConversion } from '../generic/loopback/conversion-retry.js';
+import { retryOnPendingConversion } from '../generic/conversion-retry.js';
 import type { AdmissionView } from '../rest/served.js';
 import { readFaultyMetadata } from './applied-metadata.js';
 import { type FormOf, readScale } from './compiled.js';

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { storageVersionHash } from '../generic/store/storage-version-hash.js';
 import type { ApiResourceEntry } from '../rest/interfaces.js';
 import type { Definition, DefinitionVersion } from './definition.js';
 
@@ -25,9 +25,4 @@ export function discoveryEntries(definition: Definition, version: DefinitionVers
     entries.push({ ...base, name: `${names.plural}/scale`, kind: 'Scale', group: 'autoscaling', version: 'v1' });
   }
   return entries;
-}
-
-/** Computes the hash as kube-apiserver does: base64 of the first 8 bytes of SHA-256 over `group/version/kind`. */
-export function storageVersionHash(group: string, version: string, kind: string): string {
-  return createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');
 }

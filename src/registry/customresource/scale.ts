@@ -1,10 +1,11 @@
 import { type DetailedJson, goKind } from '../../apimachinery/json/decode.js';
 import { isObject, type JsonObject, type JsonValue, objectAt } from '../../apimachinery/json/json.js';
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
+import { DecodeError } from '../../apimachinery/scheme/decode-error.js';
 import { strictErrors } from '../../apimachinery/scheme/builtin-schema.js';
 import { MetadataError, readMetadata } from '../../schema/metadata.js';
 import { Age, tableOf } from '../builtin/shared/table.js';
-import { DecodeError, type DecodedObject } from '../rest/served.js';
+import type { DecodedObject } from '../rest/served.js';
 
 export const SCALE_GVK: GroupVersionKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' };
 

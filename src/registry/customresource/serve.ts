@@ -1,10 +1,11 @@
 import { sleep } from '../../util/clock.js';
-import type { StoredApi } from '../generic/store/api-registry.js';
+import { type StoredApi, storedApi } from '../generic/store/api-registry.js';
 import type { OffloadableDefinition } from '../rest/served.js';
 import { customAttributes } from './attributes.js';
 import type { CompiledVersion, FormOf } from './compiled.js';
 import { ConvertedCache } from './conversion/converted-cache.js';
 import { resourceType } from './resource-type.js';
+import { servedScale } from './scale-storage.js';
 import type { ServeOptions } from './serve-options.js';
 import { servedVersion } from './served-version.js';
 import { CustomView } from './view.js';
@@ -32,13 +33,15 @@ export function serveDefinition(
       prepare === undefined
         ? store
         : store.withCache(new ConvertedCache(store.cache, prepare, (object) => view.attributes(object, attributes)));
-    return { kind: 'stored' as const, served, store: own, terminating };
+    const api = storedApi(served, own, terminating);
+    return { ...api, scale: servedScale(served, own, api.storage) };
   });
 }
 
-function offloadableForm({ compiled, conversion: { sender }, signal }: ServeOptions): OffloadableDefinition {
+function offloadableForm({ compiled, store, conversion: { sender }, signal }: ServeOptions): OffloadableDefinition {
   const review = sender === undefined ? undefined : (body: string) => sender.send(body);
-  return { id: compiled.id, serialized: () => compiled.serialized, retired: signal, review };
+  const { resource } = store;
+  return { id: compiled.id, resource, serialized: () => compiled.serialized, retired: signal, review };
 }
 
 /** Returns the view of stored objects in a version. */

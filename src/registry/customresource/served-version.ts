@@ -54,7 +54,8 @@ export function servedVersion(options: ServeOptions, parts: VersionParts): Serve
       ...(definition.namespaced ? ['metadata.namespace'] : []),
       ...described.selectableFields,
     ]),
-    definition: { offloadable, openApiSchema: version.schema, watchCancellation: options.watchCancellation },
+    openApiSchema: version.schema,
+    definition: { offloadable, watchCancellation: options.watchCancellation },
   };
 }
 

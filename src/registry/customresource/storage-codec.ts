@@ -5,7 +5,8 @@ import { addFacts, deepCopy, deepEqual, FACTS, type JsonObject } from '../../api
 import { compareUtf8, type GroupVersionKind, type KubeObject, quote } from '../../apimachinery/meta/meta.js';
 import { inOrderOfKeys, MetadataError, readMetadata } from '../../schema/metadata.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
-import { DecodeError, type DecodedObject, type StorageCodec } from '../rest/served.js';
+import { DecodeError } from '../../apimachinery/scheme/decode-error.js';
+import type { DecodedObject, StorageCodec } from '../rest/served.js';
 import type { CompiledVersion, FormOf } from './compiled.js';
 import { gvkOf } from './resource-type.js';
 import type { ServeOptions, VersionParts } from './serve-options.js';

@@ -1,6 +1,7 @@
 import type { AttributeVersions } from '../../admission/interfaces.js';
 import { newInternalError } from '../../apimachinery/meta/errors.js';
-import { type AdmissionView, DecodeError, type ServedVersion } from '../rest/served.js';
+import { DecodeError } from '../../apimachinery/scheme/decode-error.js';
+import type { AdmissionView, ServedVersion } from '../rest/served.js';
 
 /** Returns the versions of a type that admission may use for a request to it or to one of its subresources. */
 export function admissionVersions(

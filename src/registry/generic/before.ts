@@ -8,7 +8,7 @@ import { validateObjectMeta, validateObjectMetaUpdate } from '../../apimachinery
 import type { RequestContext } from '../../request/context.js';
 import type { Strategy } from '../rest/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
-import { ensureNamespace } from './system-fields.js';
+import { ensureNamespace } from './identity.js';
 
 /** Prepares and validates an object for creation (apiserver, registry/rest BeforeCreate). */
 export function beforeCreate(

@@ -5,17 +5,18 @@ import type { RequestContext } from '../../request/context.js';
 
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
+import type { WriteResult } from '../rest/storage.js';
 import { beforeCreate } from './before.js';
-import { decodeIfSound } from './loopback/detached-object.js';
+import { decodeIfSound } from '../../storage/detached-object.js';
 import type { ResourceStore } from './store/resource-store.js';
-import { isResourceVersionSet } from './resource-version.js';
+import { isResourceVersionSet } from '../../storage/resource-version.js';
 import { fillSystemFields, generateName } from './system-fields.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** The maximum number of attempts to create an object under a generated name. */
 const GENERATE_NAME_ATTEMPTS = 8;
 
-export interface CreateRequest {
+export interface CreateInput {
   readonly context: RequestContext;
   readonly served: ServedVersion;
   readonly namespace: string;
@@ -25,14 +26,8 @@ export interface CreateRequest {
   validate(object: KubeObject): MaybePromise<void>;
 }
 
-/** `stored` is undefined for a dry run, where `object` is the response. */
-export interface CreateResult {
-  readonly object: KubeObject;
-  readonly stored: StoredObject | undefined;
-}
-
 /** Creates an object. If a name made from generateName is taken, another one is generated. */
-export async function createObject(store: ResourceStore, request: CreateRequest): Promise<CreateResult> {
+export async function createObject(store: ResourceStore, request: CreateInput): Promise<WriteResult> {
   const { object } = request;
   const generates = (object.metadata.generateName ?? '') !== '' && (object.metadata.name ?? '') === '';
   if (!generates) return createOnce(store, request, object);
@@ -46,7 +41,7 @@ export async function createObject(store: ResourceStore, request: CreateRequest)
   }
 }
 
-async function createOnce(store: ResourceStore, request: CreateRequest, object: KubeObject): Promise<CreateResult> {
+async function createOnce(store: ResourceStore, request: CreateInput, object: KubeObject): Promise<WriteResult> {
   const { context, served, namespace } = request;
   const meta = object.metadata;
   if (served.strategy.checkEscalation !== undefined) await served.strategy.checkEscalation(context, object, undefined);

@@ -1,36 +1,28 @@
 import { ApiError } from '../../apimachinery/meta/errors.js';
 import { asError } from '../../util/error-message.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
-import { deleteObject, type DeleteRequest } from './delete.js';
-import { listObjects, type ListRequest } from './list.js';
+import type { DeletedCollection, ListOptions } from '../rest/storage.js';
+import { deleteObject, type DeleteInput } from './delete.js';
+import { listObjects } from './list.js';
 import { type ResourceStore, splitKey } from './store/resource-store.js';
 
 /** The maximum number of concurrent deletions; they share the store's commits. */
 const WORKERS = 64;
 const PAGE_SIZE = 10_000;
 
-/** The deleted objects as they were listed, for the response. */
-export interface DeletedCollection {
-  readonly items: readonly CachedObject[];
-  readonly revision: number;
-  /** The continue token, set if the request's own limit left objects undeleted. */
-  readonly continue: string;
-  readonly remainingItemCount: number | undefined;
-}
-
-export interface CollectionRequest extends Omit<DeleteRequest, 'name'> {
+interface CollectionInput extends Omit<DeleteInput, 'name'> {
   /** Deletes one object after the other, in list order. */
   readonly inOrder?: boolean;
 }
 
 /** Deletes the objects that a list selects, page by page. Objects that are already gone are not errors. */
-export async function deleteCollection(
+export async function deleteListed(
   store: ResourceStore,
-  request: CollectionRequest,
-  selection: ListRequest,
+  request: CollectionInput,
+  selection: ListOptions,
 ): Promise<DeletedCollection> {
   const items: CachedObject[] = [];
-  let page: ListRequest = selection.limit > 0 ? selection : { ...selection, limit: PAGE_SIZE };
+  let page: ListOptions = selection.limit > 0 ? selection : { ...selection, limit: PAGE_SIZE };
   let revision = 0;
   for (;;) {
     const result = await listObjects(store, request.namespace, page);
@@ -47,7 +39,7 @@ export async function deleteCollection(
 
 async function deleteAll(
   store: ResourceStore,
-  request: CollectionRequest,
+  request: CollectionInput,
   found: readonly CachedObject[],
 ): Promise<void> {
   let next = 0;

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { StorageError } from '../../storage/errors.js';
-import { deleteObject, type DeleteOptions, type DeleteResult, type DeleteRequest } from './delete.js';
+import type { DeleteOptions, DeleteResult } from '../rest/storage.js';
+import { deleteObject, type DeleteInput } from './delete.js';
 import { CONTEXT, LaggingCache, servedWith } from '../../../test/fakes/registry/lagging-cache.js';
 
 const OPTIONS: DeleteOptions = {
@@ -15,7 +16,7 @@ const OPTIONS: DeleteOptions = {
 function remove(
   world: LaggingCache,
   options: Partial<DeleteOptions> = {},
-  more: Partial<DeleteRequest> = {},
+  more: Partial<DeleteInput> = {},
 ): Promise<DeleteResult> {
   return deleteObject(world.store, {
     context: CONTEXT,

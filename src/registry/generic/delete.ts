@@ -5,22 +5,10 @@ import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from '../../
 import type { RequestContext } from '../../request/context.js';
 import type { Revision, StoredObject } from '../../storage/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
-import { decodeInVersion } from './loopback/conversion-retry.js';
+import type { DeleteOptions, DeleteResult } from '../rest/storage.js';
+import { decodeInVersion } from './conversion-retry.js';
 import type { ResourceStore } from './store/resource-store.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
-
-/** meta/v1 DeleteOptions after validation. */
-export interface DeleteOptions {
-  readonly gracePeriodSeconds: number | undefined;
-  readonly orphanDependents: boolean | undefined;
-  readonly propagationPolicy: string | undefined;
-  readonly preconditions: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
-  /** True if the client sent preconditions, even empty ones. */
-  readonly hasPreconditions?: boolean;
-  readonly dryRun: boolean;
-  /** Set only if the feature gate AllowUnsafeMalformedObjectDeletion allows it. */
-  readonly ignoreStoreReadError: boolean;
-}
 
 /** Returns the options as webhooks and policies see them. */
 export function deleteOptionsObject(options: DeleteOptions): JsonObject {
@@ -40,7 +28,7 @@ export function deleteOptionsObject(options: DeleteOptions): JsonObject {
   };
 }
 
-export interface DeleteRequest {
+export interface DeleteInput {
   readonly context: RequestContext;
   readonly served: ServedVersion;
   readonly namespace: string;
@@ -50,20 +38,11 @@ export interface DeleteRequest {
   validate(object: KubeObject): MaybePromise<void>;
 }
 
-export interface DeleteResult {
-  /** The last state of the removed object, or the object marked for deletion. */
-  readonly object: KubeObject;
-  /** The stored form, if the object still exists. */
-  readonly stored: StoredObject | undefined;
-  /** False if the object was only marked, and waits for finalizers or its grace period. */
-  readonly removed: boolean;
-}
-
 /**
  * Deletes an object: immediately, or in two phases if finalizers or a grace period require it. A concurrent change to the object
  * restarts the deletion.
  */
-export async function deleteObject(store: ResourceStore, request: DeleteRequest): Promise<DeleteResult> {
+export async function deleteObject(store: ResourceStore, request: DeleteInput): Promise<DeleteResult> {
   const key = store.key(request.namespace, request.name);
   let original = await store.getOriginalState(key);
   for (;;) {
@@ -99,11 +78,7 @@ interface DeletionWrite {
   readonly marked: { readonly object: KubeObject; readonly value: JsonObject } | undefined;
 }
 
-async function stepFrom(
-  store: ResourceStore,
-  request: DeleteRequest,
-  current: StoredObject | undefined,
-): Promise<Step> {
+async function stepFrom(store: ResourceStore, request: DeleteInput, current: StoredObject | undefined): Promise<Step> {
   if (current === undefined) throw newNotFound(store.groupResource, request.name);
   const old = await decodeInVersion(request.served, current, request.context.stopwatch);
   checkPreconditions(request, old, String(current.revision));
@@ -162,7 +137,7 @@ const isRemovable = ({ metadata }: KubeObject): boolean =>
  */
 function markedForDeletion(
   store: ResourceStore,
-  request: DeleteRequest,
+  request: DeleteInput,
   old: KubeObject,
 ): KubeObject | undefined | 'pending' {
   const next: KubeObject = { ...old, metadata: { ...old.metadata } };
@@ -179,7 +154,7 @@ function markedForDeletion(
 }
 
 /** Applies graceful deletion for the types that support it (pods). */
-function applyGrace(store: ResourceStore, request: DeleteRequest, object: KubeObject): 'graceful' | 'pending' | 'none' {
+function applyGrace(store: ResourceStore, request: DeleteInput, object: KubeObject): 'graceful' | 'pending' | 'none' {
   const strategy = request.served.type.deletion;
   if (strategy.gracePeriodSeconds === undefined) return 'none';
   const asked = negativeIsOne(request.options.gracePeriodSeconds);
@@ -224,7 +199,7 @@ function markAsDeleting(object: KubeObject, now: number): void {
 }
 
 /** Sets the finalizers of the garbage collector as the options, the existing finalizers and the type's default require. */
-function setGarbageCollectionFinalizers(request: DeleteRequest, object: KubeObject): void {
+function setGarbageCollectionFinalizers(request: DeleteInput, object: KubeObject): void {
   if (request.served.type.deletion.defaultGarbageCollection === 'unsupported') return;
   const existing = object.metadata.finalizers ?? [];
   const policy = effectivePolicy(request, existing);
@@ -240,10 +215,7 @@ function setGarbageCollectionFinalizers(request: DeleteRequest, object: KubeObje
   else object.metadata.finalizers = wanted;
 }
 
-function effectivePolicy(
-  request: DeleteRequest,
-  finalizers: readonly string[],
-): 'Orphan' | 'Foreground' | 'Background' {
+function effectivePolicy(request: DeleteInput, finalizers: readonly string[]): 'Orphan' | 'Foreground' | 'Background' {
   const { orphanDependents, propagationPolicy } = request.options;
   if (orphanDependents !== undefined) return orphanDependents ? 'Orphan' : 'Background';
   if (propagationPolicy === 'Orphan' || propagationPolicy === 'Foreground' || propagationPolicy === 'Background') {
@@ -257,7 +229,7 @@ function effectivePolicy(
 }
 
 /** Checks the preconditions. The conflict texts are kube-apiserver's, which name the kind, not the resource. */
-function checkPreconditions(request: DeleteRequest, old: KubeObject, resourceVersion: string): void {
+function checkPreconditions(request: DeleteInput, old: KubeObject, resourceVersion: string): void {
   const wanted = request.options.preconditions;
   // The group is that of the internal type: events of either group are core events.
   const { group, kind } = request.served.gvk;

@@ -3,7 +3,7 @@ import type { CachedObject, Representation } from '../../storage/cacher/interfac
 import { encodeObject } from '../../storage/encode.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import { encodeRecord, INCOMPLETE, readRecord } from '../../storage/record.js';
-import { DetachedObject } from './loopback/detached-object.js';
+import { DetachedObject } from '../../storage/detached-object.js';
 import { isUnchanged } from './unchanged.js';
 
 const widget = (spec: JsonObject): JsonObject => ({

@@ -2,24 +2,16 @@ import { ApiError, newBadRequest, newResourceExpired } from '../../apimachinery/
 import { ContinueTokenError, decodeContinueToken, encodeContinueToken } from '../../storage/continue-token.js';
 import { StorageError } from '../../storage/errors.js';
 import type { CachedList, ReadAt } from '../../storage/cacher/interfaces.js';
-import type { SelectionPredicate } from '../../apimachinery/selectors/selection-predicate.js';
-import { interpretStorageError } from './interpret-error.js';
-import { parseListResourceVersion } from './resource-version.js';
+import type { ListOptions, ListResult } from '../rest/storage.js';
+import { handoverReason } from './handover.js';
+import { interpretStorageError } from '../../storage/interpret-error.js';
+import { parseListResourceVersion } from '../../storage/resource-version.js';
 import type { ResourceStore } from './store/resource-store.js';
 
 const CONTINUE_EXPIRED =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter';
 const OR_INCONSISTENT =
   ', or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
-
-/** A list request whose options have been validated. */
-export interface ListRequest {
-  readonly resourceVersion: string;
-  readonly resourceVersionMatch: string;
-  readonly limit: number;
-  readonly continue: string;
-  readonly predicate: SelectionPredicate;
-}
 
 /** The state that a list reads and the key that it starts from. */
 interface ListStart {
@@ -29,16 +21,16 @@ interface ListStart {
   readonly fromOtherLog?: boolean;
 }
 
-export interface ListResult {
-  readonly list: CachedList;
-  /** Empty at the end of the list. */
-  readonly continue: string;
-  /** Undefined if the request has selectors or the list is complete. */
-  readonly remainingItemCount: number | undefined;
-}
-
-/** Lists a namespace, or all namespaces if it is '', at the state that the request asks for. */
-export async function listObjects(store: ResourceStore, namespace: string, request: ListRequest): Promise<ListResult> {
+/**
+ * Lists a namespace, or all namespaces if it is '', at the state that the request asks for. `watchesEnd` aborts with a HandoverReason
+ * when another server is about to serve the type.
+ */
+export async function listObjects(
+  store: ResourceStore,
+  namespace: string,
+  request: ListOptions,
+  watchesEnd?: AbortSignal,
+): Promise<ListResult> {
   const { logId } = store.cache;
   const start = resolveList(request, logId);
   if (start.fromOtherLog === true) throw continueExpired(start.from);
@@ -47,9 +39,12 @@ export async function listObjects(store: ResourceStore, namespace: string, reque
   // The key in a token is relative to the request's own collection, so that a token cannot reach objects outside it.
   const scope = store.namespaced && namespace !== '' ? `${namespace}/` : '';
   const list = await read(store, start, prefix, scope, request);
-  if (list.lastKey === undefined) return { list, continue: '', remainingItemCount: undefined };
+  const { since = list.revision } = handoverReason(watchesEnd) ?? {};
+  const resourceVersion = Math.min(list.revision, since);
+  if (list.lastKey === undefined) return { list, resourceVersion, continue: '', remainingItemCount: undefined };
   return {
     list,
+    resourceVersion,
     continue: encodeContinueToken({
       revision: list.revision,
       log: logId,
@@ -64,7 +59,7 @@ export async function listObjects(store: ResourceStore, namespace: string, reque
  * Resolves the resourceVersion of a list (specification, List and get semantics). `log` identifies the log that the type's
  * revisions belong to.
  */
-function resolveList(request: ListRequest, log: string | undefined): ListStart {
+function resolveList(request: ListOptions, log: string | undefined): ListStart {
   if (request.continue !== '') return resolveContinue(request, log);
   const revision = parseListResourceVersion(request.resourceVersion);
   const given = request.resourceVersion !== '';
@@ -79,7 +74,7 @@ function resolveList(request: ListRequest, log: string | undefined): ListStart {
   return { at: { mode: 'not-older-than', revision }, from: '' };
 }
 
-function resolveContinue(request: ListRequest, log: string | undefined): ListStart {
+function resolveContinue(request: ListOptions, log: string | undefined): ListStart {
   try {
     const token = decodeContinueToken(request.continue);
     if (request.resourceVersion !== '' && request.resourceVersion !== '0') {
@@ -99,7 +94,7 @@ async function read(
   start: ListStart,
   prefix: string,
   scope: string,
-  request: ListRequest,
+  request: ListOptions,
 ): Promise<CachedList> {
   try {
     if (start.at.mode === 'exact' && start.at.revision < store.createdRevision) {

@@ -1,5 +1,4 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { newBadRequest } from '../../apimachinery/meta/errors.js';
 import { formatTime, type KubeObject, type ObjectMeta, type OwnerReference } from '../../apimachinery/meta/meta.js';
 import { canonicalJson, FACTS } from '../../apimachinery/json/json.js';
 
@@ -37,22 +36,6 @@ function wipeUnreadable(meta: ObjectMeta): void {
 export function fillSystemFields(meta: ObjectMeta, now: number): void {
   meta.creationTimestamp = formatTime(now);
   meta.uid = randomUUID();
-}
-
-/** Sets the object's namespace to the request's; throws a 400 if they differ. `expected` is '' for cluster-scoped types. */
-export function ensureNamespace(expected: string, meta: ObjectMeta): void {
-  const given = meta.namespace ?? '';
-  if (given === expected) return;
-  if (given === '') {
-    meta.namespace = expected;
-    return;
-  }
-  if (expected === '') {
-    // Drop the namespace of a cluster-scoped object.
-    delete meta.namespace;
-    return;
-  }
-  throw newBadRequest('the namespace of the provided object does not match the namespace sent on the request');
 }
 
 const DUPLICATE_OWNERS = (when: string, uids: readonly string[]): string =>

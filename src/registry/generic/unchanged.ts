@@ -2,7 +2,7 @@ import { deepEqual, objectAt } from '../../apimachinery/json/json.js';
 import type { EncodedObject, StoredObject } from '../../storage/interfaces.js';
 import { revisionSpan } from '../../storage/object-bytes.js';
 import { UNSEEN_MEMBERS } from '../../storage/record.js';
-import { decodeStored } from './loopback/detached-object.js';
+import { decodeStored } from '../../storage/detached-object.js';
 
 /**
  * Reports whether an object equals the stored one apart from its revision; the order of keys does not matter. The stored object

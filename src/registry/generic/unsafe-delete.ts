@@ -1,5 +1,5 @@
 import { newConflict, newNotFound } from '../../apimachinery/meta/errors.js';
-import { decodeIfSound } from './loopback/detached-object.js';
+import { decodeIfSound } from '../../storage/detached-object.js';
 import type { ResourceStore } from './store/resource-store.js';
 
 const DECODABLE = 'unsafe deletion is not allowed because the object is decodable from storage';

@@ -3,15 +3,16 @@ import type { ApiError } from '../../apimachinery/meta/errors.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Strategy } from '../rest/interfaces.js';
-import { decodeStored } from './loopback/detached-object.js';
+import { decodeStored } from '../../storage/detached-object.js';
 import { deleteObject } from './delete.js';
 import { CONTEXT, LaggingCache, servedWith, strategy } from '../../../test/fakes/registry/lagging-cache.js';
-import { updateObject, type UpdateResult, type UpdateRequest } from './update.js';
+import type { UpdateResult } from '../rest/storage.js';
+import { updateObject, type UpdateInput } from './update.js';
 
 function update(
   world: LaggingCache,
   transform: (object: KubeObject) => KubeObject,
-  more: Partial<UpdateRequest> = {},
+  more: Partial<UpdateInput> = {},
 ): Promise<UpdateResult> {
   return updateObject(world.store, {
     context: CONTEXT,

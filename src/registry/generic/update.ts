@@ -6,16 +6,17 @@ import type { RequestContext } from '../../request/context.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
+import type { UpdateResult } from '../rest/storage.js';
 import { beforeCreate, beforeUpdate } from './before.js';
 import type { ResourceStore, TryUpdate } from './store/resource-store.js';
-import { decodeInVersion } from './loopback/conversion-retry.js';
-import { parseObjectResourceVersion } from './resource-version.js';
+import { decodeInVersion } from './conversion-retry.js';
+import { parseObjectResourceVersion } from '../../storage/resource-version.js';
 import { fillSystemFields, wipeSystemFields } from './system-fields.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const OPTIMISTIC_LOCK = 'the object has been modified; please apply your changes to the latest version and try again';
 
-export interface UpdateRequest {
+export interface UpdateInput {
   readonly context: RequestContext;
   readonly served: ServedVersion;
   /** The strategy of the type itself, or of a subresource. */
@@ -33,15 +34,8 @@ export interface UpdateRequest {
   validateUpdate(object: KubeObject, old: KubeObject): MaybePromise<void>;
 }
 
-export interface UpdateResult {
-  readonly object: KubeObject;
-  /** Undefined for a dry run, or if the update removed the object. `object` is then the response. */
-  readonly stored: StoredObject | undefined;
-  readonly created: boolean;
-}
-
 /** Updates an object, or creates it where that is allowed. Removes an object that is being deleted when its last finalizer goes. */
-export async function updateObject(store: ResourceStore, request: UpdateRequest): Promise<UpdateResult> {
+export async function updateObject(store: ResourceStore, request: UpdateInput): Promise<UpdateResult> {
   const { served, context } = request;
   const key = store.key(request.namespace, request.name);
   let response: KubeObject | undefined;
@@ -64,7 +58,7 @@ export async function updateObject(store: ResourceStore, request: UpdateRequest)
   return { object: response as KubeObject, stored, created };
 }
 
-async function createInstead(store: ResourceStore, request: UpdateRequest): Promise<KubeObject> {
+async function createInstead(store: ResourceStore, request: UpdateInput): Promise<KubeObject> {
   const { served, strategy, context } = request;
   if (!strategy.allowCreateOnUpdate && !request.forceAllowCreate) {
     throw newNotFound(store.groupResource, request.name);
@@ -85,7 +79,7 @@ async function createInstead(store: ResourceStore, request: UpdateRequest): Prom
 /** Returns the new state; `shouldRemove` means that the update completes the object's deletion. */
 async function nextState(
   store: ResourceStore,
-  request: UpdateRequest,
+  request: UpdateInput,
   current: StoredObject,
 ): Promise<{ readonly object: KubeObject; readonly shouldRemove: boolean }> {
   const { served, strategy, context } = request;
@@ -106,7 +100,7 @@ async function nextState(
 
 function checkResourceVersion(
   store: ResourceStore,
-  request: UpdateRequest,
+  request: UpdateInput,
   object: KubeObject,
   current: StoredObject,
 ): void {
@@ -123,7 +117,7 @@ function checkResourceVersion(
   if (given !== current.revision) throw newConflict(store.groupResource, request.name, OPTIMISTIC_LOCK);
 }
 
-function preconditionFailed(store: ResourceStore, request: UpdateRequest, actual: string): Error {
+function preconditionFailed(store: ResourceStore, request: UpdateInput, actual: string): Error {
   const shown = store.displayKey(store.key(request.namespace, request.name));
   // kube-apiserver decides a dry run before it adds the prefix to the key.
   const key = request.dryRun ? shown.slice('/registry'.length) : shown;

@@ -1,4 +1,4 @@
-import type { KubeObject, Scope } from '../../apimachinery/meta/meta.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { RequestContext } from '../../request/context.js';
 
 /**
@@ -14,10 +14,4 @@ export interface CreateOnlyType {
   readonly kind: string;
   readonly namespaced: boolean;
   create(context: RequestContext, object: KubeObject, namespace: string): Promise<KubeObject>;
-}
-
-/** Returns the names of a kind of reviews, all of which have one version. */
-export function reviewNames(group: string, kind: string, scope: Scope): Omit<CreateOnlyType, 'create'> {
-  const singular = kind.toLowerCase();
-  return { group, version: 'v1', resource: `${singular}s`, singular, kind, namespaced: scope === 'Namespaced' };
 }

@@ -3,6 +3,7 @@ import type { FieldError } from '../../apimachinery/meta/field-error.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
 import type { NameValidator } from '../../apimachinery/validation/names.js';
+import type { FieldManager } from '../../managedfields/field-manager.js';
 import type { RequestContext } from '../../request/context.js';
 import type { Attributes, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 
@@ -70,6 +71,12 @@ export interface Strategy {
   readonly hasGeneration?: boolean;
 }
 
+/** A subresource that writes the object it belongs to. */
+export interface ServedSubresource {
+  readonly strategy: Strategy;
+  readonly fieldManager: FieldManager;
+}
+
 /** The treatment of dependents that a deletion asks for. */
 export interface Propagation {
   readonly orphanDependents: boolean | undefined;
@@ -135,11 +142,8 @@ export interface ResourceVersion {
   readonly selectableFields: readonly string[];
 }
 
-/**
- * A resource type: everything that handlers, discovery and OpenAPI need (DESIGN, Types). Built-in types are defined in
- * `registry/builtin/<group>/<resource>/`, all others by CustomResourceDefinitions at run time.
- */
-export interface ResourceType {
+/** The names of a kind, and what responses depend on. */
+interface KindDescription {
   readonly group: string;
   /** The plural name, as in URLs. */
   readonly resource: string;
@@ -149,6 +153,17 @@ export interface ResourceType {
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly namespaced: boolean;
+  /** True if the kind comes with its schema at run time: from a definition, or computed. */
+  readonly custom: boolean;
+  /** True if Kubernetes has no Protobuf message for the type: custom types, and Annex's own built-in ones. */
+  readonly noProtobuf?: boolean | undefined;
+}
+
+/**
+ * A resource type: everything that handlers, discovery and OpenAPI need (DESIGN, Types). Built-in types are defined in
+ * `registry/builtin/<group>/<resource>/`, all others by CustomResourceDefinitions at run time.
+ */
+export interface ResourceType extends KindDescription {
   readonly versions: readonly ResourceVersion[];
   readonly storageVersion: string;
   /** The path of the objects below `/registry` in kube-apiserver's messages; `group/resource` if absent. */
@@ -157,7 +172,6 @@ export interface ResourceType {
   readonly uncached?: boolean | undefined;
   /** The version that discovery's storageVersionHash is computed from, if kube-apiserver stores another one than `storageVersion`. */
   readonly announcedStorageVersion?: string | undefined;
-  readonly custom: boolean;
   /** True for namespaces: for admission, each namespace is in itself. */
   readonly isNamespace?: boolean | undefined;
   /** Returns the labels and selectable fields of an object. */
@@ -180,8 +194,6 @@ export interface ResourceType {
   readonly twin?: Twin | undefined;
   /** True if a deletion returns the object instead of a Status. */
   readonly returnsDeletedObject?: boolean | undefined;
-  /** True if Kubernetes has no Protobuf message for the type: custom types, and Annex's own built-in ones. */
-  readonly noProtobuf?: boolean | undefined;
   /** The verbs of a built-in type in discovery's order, if it does not have all of them. */
   readonly verbs?: readonly string[] | undefined;
 }
@@ -240,7 +252,7 @@ export interface ApiGroupVersion {
  * build their representations on it; the ids of representations begin with `id`.
  */
 export interface VersionView {
-  readonly type: ResourceType;
+  readonly type: KindDescription;
   readonly version: ResourceVersion;
   readonly groupVersion: string;
   /** Distinguishes views of the same version under successive definitions. */

@@ -5,7 +5,8 @@ import type { FieldNames } from '../../apimachinery/selectors/field-selectors.js
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { FieldManager } from '../../managedfields/field-manager.js';
 import type { AttributeVersions, VersionedResource } from '../../admission/interfaces.js';
-import type { ApiResourceEntry, CreateOnlySubresource, Strategy, VersionView } from './interfaces.js';
+import type { ApiResourceEntry, ResourceType, ServedSubresource, VersionView } from './interfaces.js';
+import type { Creater, Getter, Patcher, Updater } from './storage.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
 export interface DecodedObject {
@@ -14,23 +15,12 @@ export interface DecodedObject {
   readonly strictErrors: readonly string[];
 }
 
-/** A body that is not an object of the type. The message follows `… cannot be handled as a Widget: `. */
-export class DecodeError extends Error {
-  override readonly name = 'DecodeError';
-}
-
-/** A subresource that writes the object it belongs to. */
-export interface ServedSubresource {
-  readonly strategy: Strategy;
-  readonly fieldManager: FieldManager;
-}
-
 /** A create-only subresource with what its handler needs. */
 export interface ServedCreateOnlySubresource extends Pick<
   ServedVersion,
   'gvk' | 'groupVersion' | 'decode' | 'fieldManager'
 > {
-  readonly subresource: CreateOnlySubresource;
+  readonly storage: Creater;
 }
 
 /** The paths of the scale subresource's values in an object, as lists of keys. */
@@ -50,6 +40,8 @@ export interface ScalePaths {
 export interface OffloadableDefinition {
   /** Unique for each state of the definition. */
   readonly id: string;
+  /** The type's name in the store. */
+  readonly resource: string;
   /** Returns the Definition, serialized by node:v8. */
   serialized(): Uint8Array;
   /** Aborts when the definition has changed or is gone: writes prepared under it must not be committed. */
@@ -105,43 +97,43 @@ export interface ServedSubresources {
 interface DefinedVersion {
   /** The definition for a worker thread, which can execute writes of the version. */
   readonly offloadable: OffloadableDefinition;
-  readonly openApiSchema: JsonObject | undefined;
   /** Aborts when watches must end because the type is now served in another way. */
   readonly watchCancellation: AbortSignal;
+}
+
+/** One version of a kind with everything that reads, discovery and OpenAPI need: all that a computed kind has. */
+export interface ServedKind extends VersionView {
+  readonly gvk: GroupVersionKind;
+  readonly groupResource: GroupResource;
+  /** The verbs that discovery lists and handlers accept. */
+  readonly verbs: readonly string[];
+  /** The resource and its subresources, as discovery lists them. */
+  readonly discovery: readonly ApiResourceEntry[];
+  /** The field selectors that this version accepts. */
+  readonly fieldNames: FieldNames;
+  /** The schema of a custom kind; undefined for built-in ones, whose schemas are published, and for custom ones without a schema. */
+  readonly openApiSchema: JsonObject | undefined;
 }
 
 /**
  * One version of a type with everything that handlers need to serve it. Strategies and schemas belong to the version, because
  * defaults, pruning and validation follow the version that the client uses.
  */
-export interface ServedVersion extends VersionView, StorageCodec, ServedSubresource, ServedSubresources {
-  readonly gvk: GroupVersionKind;
-  readonly groupResource: GroupResource;
+export interface ServedVersion extends ServedKind, StorageCodec, ServedSubresource, ServedSubresources {
+  readonly type: ResourceType;
   /** The accepted content types of patches, in the order in which a 415 lists them. */
   readonly patchTypes: readonly string[];
   /** Runs a strategic merge patch, for built-in types. Throws ApiError, or JsonError if the result does not fit the type. */
   readonly strategicMerge?: (current: JsonObject, patch: JsonObject) => JsonObject;
-  /** The verbs that discovery lists and handlers accept. */
-  readonly verbs: readonly string[];
-  /** The resource and its subresources, as discovery lists them. */
-  readonly discovery: readonly ApiResourceEntry[];
   /** The type in its other versions, for admission. */
   readonly admission: AdmissionView;
-  /** The field selectors that this version accepts. */
-  readonly fieldNames: FieldNames;
   readonly definition: DefinedVersion | undefined;
 }
 
-/** The reason why watches of a type end: another server is about to serve it, and clients have to list there. */
-export class HandoverReason {
-  constructor(
-    /** The newest revision that lists show: the other server does not know later ones. */
-    readonly since: number,
-  ) {}
-}
-
-/** Returns the reason of `watchesEnd` if the type is about to be served elsewhere. */
-export function handoverReason(watchesEnd: AbortSignal | undefined): HandoverReason | undefined {
-  const reason: unknown = watchesEnd?.reason;
-  return reason instanceof HandoverReason ? reason : undefined;
+/** The scale subresource of a version. */
+export interface ServedScale {
+  /** The version with the type Scale, for bodies, patches and responses. */
+  readonly served: ServedVersion;
+  /** Reads and writes Scales; a result is never stored as such. */
+  readonly storage: Getter<KubeObject> & Updater & Patcher;
 }

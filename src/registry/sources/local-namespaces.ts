@@ -1,6 +1,6 @@
 import type { NamespaceSource } from '../../admission/sources.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import { decodeStored } from '../generic/loopback/detached-object.js';
+import { decodeStored } from '../../storage/detached-object.js';
 import type { ResourceStore } from '../generic/store/resource-store.js';
 import { DecodedObjects } from './decoded-objects.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';

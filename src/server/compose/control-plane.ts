@@ -14,7 +14,7 @@ import type { ResourceStore } from '../../registry/generic/store/resource-store.
 import { rbacTypes } from '../../registry/builtin/rbac/types.js';
 import { standalonePlugins } from './admission/admission-plugins.js';
 import { type Authorization, makeAuthorization } from './access/authorization.js';
-import { installVirtual } from '../../registry/builtin/install.js';
+import { installComputed, reviewKinds } from '../../registry/builtin/install.js';
 import type { Authorities } from './startup/hook-context.js';
 import { resolveByServices } from './access/conversion-webhooks.js';
 import { admissionWebhookClients } from './admission/webhook-clients.js';
@@ -101,7 +101,7 @@ export async function buildControlPlane(
 
 /** Installs the built-in types: the stored ones and the reviews. */
 function installTypes(
-  { options, clock }: ServerContext,
+  { options, clock, extensions }: ServerContext,
   { accounts, tokens }: ControlPlaneDependencies,
   foundation: Foundation,
   { authorizer, rbac, ruleResolver }: Authorization,
@@ -119,6 +119,6 @@ function installTypes(
     ...authorizationReviews({ authorizer, ruleResolver }),
     ...authenticationReviews({ tokens, apiAudiences: accounts.apiAudiences, clock }),
   ];
-  installVirtual(reviews, registry, mergeTypes, clock);
+  installComputed([...reviewKinds(reviews, mergeTypes, clock), ...extensions.kinds], registry);
   return stores;
 }

@@ -4,8 +4,9 @@ import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { RbacRuleSource } from '../../authorization/rbac/types.js';
 import type { StatusWriter } from '../../endpoints/filters/status.js';
 import { resourceHandler } from '../../endpoints/router/resource-requests.js';
-import type { HandlerEnvironment } from '../../endpoints/router/scope.js';
+import type { HandlerEnvironment } from '../../endpoints/handlers/scope.js';
 import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
+import { LIST_PARAMETERS } from '../../endpoints/handlers/request/list-parameters.js';
 import type { Handler } from '../../endpoints/http.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
@@ -166,6 +167,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     minRequestTimeoutSeconds: options.minRequestTimeout,
     metrics: handlerMetrics(context.metrics, context.registry),
     watches: new WatchTracker(),
+    listParameters: [...LIST_PARAMETERS, ...context.extensions.listParameters],
     protobuf: loadProtobufCodec(),
     offload,
   };

@@ -1,7 +1,9 @@
 import { Registry } from 'prom-client';
 import { ChainMetrics } from '../../endpoints/filters/metrics.js';
+import type { ListParameter } from '../../endpoints/handlers/request/list-parameters.js';
 import { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import { RuntimeConfig } from '../../registry/generic/store/runtime-config.js';
+import type { ComputedKind } from '../../registry/rest/computed.js';
 import type { Clock } from '../../util/clock.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
@@ -26,7 +28,16 @@ export interface ServerContext {
   readonly tracing: TracingConfiguration | undefined;
   /** The served types; empty until they are installed. */
   readonly apis: ApiRegistry;
+  readonly extensions: Extensions;
 }
+
+/** What a server has beyond what Annex comes with. */
+export interface Extensions {
+  readonly kinds: readonly ComputedKind[];
+  readonly listParameters: readonly ListParameter[];
+}
+
+const NO_EXTENSIONS: Extensions = { kinds: [], listParameters: [] };
 
 function tracingConfiguration(path: string): TracingConfiguration | undefined {
   if (path === '') return undefined;
@@ -34,7 +45,13 @@ function tracingConfiguration(path: string): TracingConfiguration | undefined {
 }
 
 /** Creates the context that a process starts with. */
-export function serverContext(options: Options, root: string, clock: Clock, logger: Logger): ServerContext {
+export function serverContext(
+  options: Options,
+  root: string,
+  clock: Clock,
+  logger: Logger,
+  extensions = NO_EXTENSIONS,
+): ServerContext {
   const registry = new Registry();
   if (options.deprecationWarnings) {
     for (const warning of [...deprecatedFlagWarnings(options), ...featureGates.warnings]) logger.warn(warning);
@@ -47,5 +64,6 @@ export function serverContext(options: Options, root: string, clock: Clock, logg
   };
   const apis = new ApiRegistry(new RuntimeConfig(options.runtimeConfig, forward));
   const memory = new MemoryGuard({ clock, logger, use: memoryUse, collections: heapCollections });
-  return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry), memory, tracing, apis };
+  const metrics = new ChainMetrics(registry);
+  return { options, root, clock, logger, registry, metrics, memory, tracing, apis, extensions };
 }

@@ -29,7 +29,7 @@ import { advertisedAddress, hostPort, isUnspecified } from '../http/host-address
 import { loggerOptions } from '../options/logging-options.js';
 import type { Options } from '../options/options.js';
 import { listen, runServer } from './run.js';
-import { serverContext } from './server-context.js';
+import { type Extensions, serverContext } from './server-context.js';
 import { makeServiceAccountTokens } from './access/service-account-tokens.js';
 import { makeTokenAuthenticator } from './access/token-authenticators.js';
 
@@ -195,6 +195,7 @@ export async function startStandalone(
   root: string,
   clock: Clock = systemClock,
   logger: Logger = createLogger(loggerOptions(options)),
+  extensions?: Extensions,
 ): Promise<StandaloneServer> {
   const directory = new DataDirectory(resolve(options.dataDir), clock);
   const local = localAddress(options.bindAddress);
@@ -202,7 +203,7 @@ export async function startStandalone(
   const names = [local, advertised];
   const credentials = directory.prepare(urlOf(local, options.securePort), names);
   const files = readFiles(options, credentials);
-  const context = serverContext(options, root, clock, logger);
+  const context = serverContext(options, root, clock, logger, extensions);
   const accounts = makeServiceAccountTokens(context, directory.path);
   const ended = new AbortController();
   const oidc = makeOidc(options, { clock, logger, registry: context.registry, signal: ended.signal });

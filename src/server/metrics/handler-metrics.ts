@@ -1,7 +1,7 @@
 import { formatGroupResource } from '../../apimachinery/meta/meta.js';
 import { Exchange } from '../../endpoints/filters/exchange.js';
 import type { ChainMetrics } from '../../endpoints/filters/metrics.js';
-import type { HandlerMetrics } from '../../endpoints/router/scope.js';
+import type { HandlerMetrics } from '../../endpoints/handlers/scope.js';
 import type { Registry } from 'prom-client';
 import { type MetricSeries, type HistogramSeries, metricsOf, SeriesLookup } from '../../util/metrics/metrics.js';
 

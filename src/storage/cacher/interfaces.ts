@@ -64,12 +64,21 @@ export interface WatchEvent {
   kept?(frameId: string): Uint8Array | undefined;
 }
 
+/**
+ * Selects the objects of a list or watch. The selectors of a request need only labels and fields; `withCondition` adds a condition on
+ * the object itself.
+ */
+export interface ObjectPredicate extends Omit<SelectionPredicate, 'matches'> {
+  /** `labels` and `fields` are those that the request's version shows, which need not be `object.attributes`. */
+  matches(labels: Attributes['labels'], fields: Attributes['fields'], object: CachedObject): boolean;
+}
+
 export interface CacheListOptions {
   readonly prefix: string;
   /** The first key to return (inclusive); '' to start at the prefix. */
   readonly from: string;
   readonly limit: number;
-  readonly predicate: SelectionPredicate;
+  readonly predicate: ObjectPredicate;
   /** True if keys consist of a name only. */
   readonly clusterScoped?: boolean;
 }
@@ -111,7 +120,7 @@ export interface CacheWatchOptions {
   readonly prefix: string;
   /** The key of a single object; then prefix is that of its namespace. */
   readonly key?: string | undefined;
-  readonly predicate: SelectionPredicate;
+  readonly predicate: ObjectPredicate;
   /** The state to start from. 'exact': only events after the revision. The others begin with synthetic ADDED events. */
   readonly start: ReadAt;
   /** Sends a BOOKMARK with `initialEventsEnd` after the synthetic events. */

@@ -1,7 +1,7 @@
-import type { SelectionPredicate } from '../../apimachinery/selectors/selection-predicate.js';
 import { type ItemLeaf, leafData } from './tree/leaf-data.js';
 import type { Budget } from './budget.js';
 import type { CachedItem } from './tree/cached-item.js';
+import type { CachedObject, ObjectPredicate } from './interfaces.js';
 
 /** Finds the objects that a predicate selects, leaf by leaf. */
 export class Selector {
@@ -10,7 +10,7 @@ export class Selector {
 
   /** `attributes`: the version of the items' attributes, because a type may get other selectable fields. */
   constructor(
-    private readonly predicate: SelectionPredicate,
+    private readonly predicate: ObjectPredicate,
     attributes: number,
     private readonly budget: Budget,
   ) {
@@ -43,8 +43,8 @@ export class Selector {
 }
 
 /** Reports whether a predicate selects an item. Reads the item's attributes only if it must. */
-export function selects(predicate: SelectionPredicate, item: CachedItem): boolean {
-  return predicate.everything || predicate.matches(item.attributes.labels, item.attributes.fields);
+export function selects(predicate: ObjectPredicate, item: CachedObject): boolean {
+  return predicate.everything || predicate.matches(item.attributes.labels, item.attributes.fields, item);
 }
 
 /** The hash of a label that an item does not have. */

@@ -7,7 +7,7 @@ import type { AdmissionPlugin } from '../../../src/admission/interfaces.js';
 import { loadProtobufCodec } from '../../../src/apimachinery/protobuf/protobuf.js';
 import type { JsonObject } from '../../../src/apimachinery/json/json.js';
 import { createHandler } from '../../../src/endpoints/handlers/create.js';
-import type { HandlerEnvironment, RequestScope } from '../../../src/endpoints/router/scope.js';
+import type { HandlerEnvironment, RequestScope } from '../../../src/endpoints/handlers/scope.js';
 import { WatchTracker } from '../../../src/endpoints/handlers/watch-tracker.js';
 import { noConversion, type ReviewSender } from '../../../src/registry/customresource/conversion/conversion.js';
 import { compileDefinition } from '../../../src/registry/customresource/compiled.js';
@@ -212,6 +212,7 @@ export function setup({
       watchStarted: () => () => undefined,
     },
     watches: new WatchTracker(),
+    listParameters: [],
     protobuf: loadProtobufCodec(),
     offload: pool,
   };
@@ -251,7 +252,7 @@ export function scopeOf(world: World, verb: 'create' | 'update', name: string, b
   request.push(body);
   request.push(null);
   const warnings: string[] = [];
-  const { served, store } = world.api;
+  const { served, storage } = world.api;
   const response = new Answer(request);
   const scope: RequestScope = {
     environment: world.environment,
@@ -285,7 +286,7 @@ export function scopeOf(world: World, verb: 'create' | 'update', name: string, b
     response,
     codec: customResourceCodec,
     served,
-    store,
+    storage,
     subresource: '',
     strategy: served.strategy,
     fieldManager: served.fieldManager,

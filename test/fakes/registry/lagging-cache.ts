@@ -7,7 +7,7 @@ import { encodeRecord, readRecord } from '../../../src/storage/record.js';
 import { FakeClock } from '../util/clock.js';
 import type { DeletionStrategy, ResourceType, Strategy } from '../../../src/registry/rest/interfaces.js';
 import type { ServedVersion } from '../../../src/registry/rest/served.js';
-import { DetachedObject } from '../../../src/registry/generic/loopback/detached-object.js';
+import { DetachedObject } from '../../../src/storage/detached-object.js';
 import { ResourceStore } from '../../../src/registry/generic/store/resource-store.js';
 
 const { signal } = new AbortController();

@@ -3,7 +3,7 @@ import { formatGroupVersion, type KubeObject, parseGroupVersion } from '../../..
 import type { RequestContext } from '../../../request/context.js';
 import type { HttpRequest } from '../../http.js';
 import { type Encoding, negotiateInput } from '../../negotiation/media.js';
-import type { HandlerEnvironment } from '../../router/scope.js';
+import type { HandlerEnvironment } from '../scope.js';
 import type { FieldValidation } from '../request/write-options.js';
 import type { Codec, Decodable } from './codec.js';
 

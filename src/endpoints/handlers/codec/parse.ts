@@ -5,7 +5,7 @@ import { goJson, parseGroupVersion, quote } from '../../../apimachinery/meta/met
 import { decodeCborBody, decodeProtobufBody } from '../../../apimachinery/protobuf/body.js';
 import type { TypeMeta } from '../../../apimachinery/protobuf/protobuf.js';
 import { decodeYaml } from '../../../apimachinery/yaml/yaml.js';
-import { DecodeError } from '../../../registry/rest/served.js';
+import { DecodeError } from '../../../apimachinery/scheme/decode-error.js';
 import type { Decodable, PatchedCodec, ReceivedBody } from './codec.js';
 
 const SUMMARY_BYTES = 30;

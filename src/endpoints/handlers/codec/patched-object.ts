@@ -5,8 +5,9 @@ import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../../ap
 import type { FloatLiterals, Parts } from '../../../apimachinery/json/parser.js';
 import { compareUtf8, goJson, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { Literals } from '../../../apimachinery/patch/literals.js';
-import { DecodeError, type DecodedObject } from '../../../registry/rest/served.js';
-import type { RequestScope } from '../../router/scope.js';
+import { DecodeError } from '../../../apimachinery/scheme/decode-error.js';
+import type { DecodedObject } from '../../../registry/rest/served.js';
+import type { RequestScope } from '../scope.js';
 import { warnOfStrictErrors } from './decode-body.js';
 import type { FieldValidation } from '../request/write-options.js';
 

@@ -4,13 +4,13 @@ import { isObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import { JsonError, typeMetaOf } from '../../../apimachinery/json/decode.js';
 import { kindNotRegistered, parseGroupVersion } from '../../../apimachinery/meta/meta.js';
 import { builtinSchema, requireSchema, type TypedObject } from '../../../apimachinery/scheme/builtin-schema.js';
-import type { DeleteOptions } from '../../../registry/generic/delete.js';
+import type { DeleteOptions } from '../../../registry/rest/storage.js';
 import { negotiateInput } from '../../negotiation/media.js';
 import { OPTIONS, UNVERSIONED } from '../codec/kinds.js';
 import { parseBody } from '../codec/parse.js';
 import { dryRunValues, validateDryRun } from './write-options.js';
 import type { Query } from './query.js';
-import type { RequestScope } from '../../router/scope.js';
+import type { RequestScope } from '../scope.js';
 
 const POLICIES = ['Foreground', 'Background', 'Orphan', 'nil'];
 

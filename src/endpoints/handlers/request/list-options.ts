@@ -9,16 +9,18 @@ import {
 } from '../../../apimachinery/selectors/field-selectors.js';
 import { parseLabelSelector } from '../../../apimachinery/selectors/label-parser.js';
 import { type LabelSelector, SelectorError } from '../../../apimachinery/selectors/labels.js';
-import type { ServedVersion } from '../../../registry/rest/served.js';
-import type { ListRequest } from '../../../registry/generic/list.js';
+import type { ServedKind } from '../../../registry/rest/served.js';
+import type { WatchOptions } from '../../../registry/rest/storage.js';
 import type { SelectionPredicate } from '../../../apimachinery/selectors/selection-predicate.js';
+import { withCondition } from '../../../storage/cacher/condition.js';
+import type { ObjectPredicate } from '../../../storage/cacher/interfaces.js';
+import type { HandlerEnvironment } from '../scope.js';
+import type { ListParameter } from './list-parameters.js';
 import type { Query } from './query.js';
 
 /** Validated ListOptions of meta/v1. */
-export interface ListOptions extends ListRequest {
+export interface ListOptions extends Omit<WatchOptions, 'deadline'> {
   readonly watch: boolean;
-  readonly allowWatchBookmarks: boolean;
-  readonly sendInitialEvents: boolean | undefined;
   /** Undefined if not given. */
   readonly timeoutSeconds: number | undefined;
 }
@@ -26,7 +28,13 @@ export interface ListOptions extends ListRequest {
 const MATCH = FieldPath.of('resourceVersionMatch');
 
 /** Reads and validates the options of list, watch and deletecollection. `name` is the object's name in the path, or ''. */
-export function listOptions(query: Query, served: ServedVersion, name: string, watchListEnabled: boolean): ListOptions {
+export function listOptions(
+  query: Query,
+  served: ServedKind,
+  name: string,
+  { features, listParameters }: Pick<HandlerEnvironment, 'features' | 'listParameters'>,
+): ListOptions {
+  const watchListEnabled = features.enabled('WatchList');
   const timeoutSeconds = query.integer('timeoutSeconds');
   const limit = query.integer('limit') ?? 0;
   const options: UnselectedOptions = {
@@ -46,7 +54,8 @@ export function listOptions(query: Query, served: ServedVersion, name: string, w
     readSelectors(query, (field) => field);
     throw newInvalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
   }
-  return { predicate: predicate(query, served, name), ...withDefaults };
+  const selectors = predicate(query, served, name);
+  return { predicate: withParameters(selectors, query, served, listParameters), ...withDefaults };
 }
 
 type UnselectedOptions = Omit<ListOptions, 'predicate'>;
@@ -116,7 +125,22 @@ function readSelectors(query: Query, names: FieldNames): { labels: LabelSelector
   }
 }
 
-function predicate(query: Query, served: ServedVersion, name: string): SelectionPredicate {
+/** Adds the conditions of the parameters that are given. */
+function withParameters(
+  selectors: ObjectPredicate,
+  query: Query,
+  served: ServedKind,
+  parameters: readonly ListParameter[],
+): ObjectPredicate {
+  let selected = selectors;
+  for (const parameter of parameters) {
+    if (!query.has(parameter.name)) continue;
+    selected = withCondition(selected, parameter.condition(query.string(parameter.name), served));
+  }
+  return selected;
+}
+
+function predicate(query: Query, served: ServedKind, name: string): SelectionPredicate {
   const { labels, fields } = readSelectors(query, served.fieldNames);
   if (name === '') return compileSelection(labels, fields);
   if (fields.empty) return compileSelection(labels, parseFieldSelector(`metadata.name=${escapeValue(name)}`));

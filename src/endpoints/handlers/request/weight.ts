@@ -1,5 +1,5 @@
 import { MAIN_THREAD_BODY_BYTES } from '../../../scheduling/thresholds.js';
-import type { RequestScope } from '../../router/scope.js';
+import type { RequestScope } from '../scope.js';
 
 /** The cost of a field or an item, in bytes of text. */
 const PART = 24;
@@ -33,7 +33,7 @@ interface Content {
  * amounts up to `enough` are exact.
  */
 export function weightOf(scope: RequestScope, body: Buffer, enough: number): number {
-  const { request, context, store, served } = scope;
+  const { request, context, storage, served } = scope;
   const type = request.headers['content-type'] ?? '';
   // Copies of copies: a short patch can create an object as large as the limit allows.
   if (type.includes('json-patch') && body.includes(COPY)) return Infinity;
@@ -44,7 +44,7 @@ export function weightOf(scope: RequestScope, body: Buffer, enough: number): num
   add(content, body, format);
   const { info } = context;
   if (info.name !== '') {
-    const stored = store.cache.peek(store.namespaced ? `${info.namespace}/${info.name}` : info.name)?.bytes;
+    const stored = storage.peek(info.namespace, info.name)?.bytes;
     if (stored !== undefined) {
       content.bytes += stored.length;
       if (content.bytes < enough) add(content, stored, 'json');

@@ -6,7 +6,7 @@ import { isRecognizedFormat } from '../../../schema/formats/formats.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import { withYieldPoint } from '@annex/cel/yield-point';
 import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
-import { ownPrecondition } from '../../rest/precondition.js';
+import { ownPrecondition } from '../../generic/precondition.js';
 import { setCustomResourceDefinitionDefaults, setStoredForm, storageVersionOf } from './defaults.js';
 import { schemasOf, stringsAt, toInternalSpec } from './internal.js';
 import { CLEANUP_FINALIZER, setTerminating } from './status.js';

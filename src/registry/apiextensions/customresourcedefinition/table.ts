@@ -1,6 +1,6 @@
 import { objectAt, objectsOf, stringsOf, textAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { column, CREATED_AT_COLUMN, NAME_COLUMN } from '../../rest/columns.js';
+import { column, CREATED_AT_COLUMN, NAME_COLUMN } from '../../generic/columns.js';
 import type { TableConvertor } from '../../rest/interfaces.js';
 import { isConditionTrue } from './status.js';
 

@@ -15,7 +15,8 @@ import {
   userInfoJson,
 } from '../../../authentication/user/user.js';
 import type { Clock } from '../../../util/clock.js';
-import { type CreateOnlyType, reviewNames } from '../../rest/create-only.js';
+import type { CreateOnlyType } from '../../rest/create-only.js';
+import { reviewNames } from '../shared/review-names.js';
 
 const GROUP = 'authentication.k8s.io';
 

@@ -6,7 +6,8 @@ import type { UserInfo } from '../../../authentication/user/user.js';
 import type { Authorizer, RuleResolver, RulesResult } from '../../../authorization/authorizer/interfaces.js';
 import type { RequestContext } from '../../../request/context.js';
 import { featureGates } from '../../../util/feature-gates.js';
-import { type CreateOnlyType, reviewNames } from '../../rest/create-only.js';
+import type { CreateOnlyType } from '../../rest/create-only.js';
+import { reviewNames } from '../shared/review-names.js';
 import { attributesFrom, userFrom } from './attributes.js';
 import {
   validateLocalSubjectAccessReview,

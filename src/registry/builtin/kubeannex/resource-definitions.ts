@@ -2,7 +2,7 @@ import { conditionsOf } from '../../../apimachinery/meta/conditions.js';
 import { objectAt, objectsOf, stringAt, textAt } from '../../../apimachinery/json/json.js';
 import type { GroupVersionResource, KubeObject } from '../../../apimachinery/meta/meta.js';
 import { customResourceDefinitions } from '../../apiextensions/customresourcedefinition/type.js';
-import { AGE_COLUMN, column, NAME_COLUMN, tableWithAge } from '../../rest/columns.js';
+import { AGE_COLUMN, column, NAME_COLUMN, tableWithAge } from '../../generic/columns.js';
 import type { ResourceType, Strategy, TableConvertor } from '../../rest/interfaces.js';
 
 /** Returns the number of objects of a type, or undefined if it is not served in the version. */

@@ -1,7 +1,14 @@
 import { type JsonObject, objectAt, objectsOf, textAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject, Scope } from '../../../apimachinery/meta/meta.js';
 import { nameIsPathSegment } from '../../../apimachinery/validation/names.js';
-import { AGE_COLUMN, column, CREATED_AT_COLUMN, defaultTable, NAME_COLUMN, tableWithAge } from '../../rest/columns.js';
+import {
+  AGE_COLUMN,
+  column,
+  CREATED_AT_COLUMN,
+  defaultTable,
+  NAME_COLUMN,
+  tableWithAge,
+} from '../../generic/columns.js';
 import { RBAC_GROUP } from '../../../authorization/rbac/types.js';
 import { builtinType } from '../shared/resource-type.js';
 import type { ResourceType, Strategy, TableConvertor } from '../../rest/interfaces.js';

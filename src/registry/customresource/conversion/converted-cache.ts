@@ -4,13 +4,13 @@ import type {
   CachedObject,
   CacheListOptions,
   CacheWatchOptions,
+  ObjectPredicate,
   ReadAt,
   ResourceCache,
   Watcher,
   WatchEvent,
   WatchReceiver,
 } from '../../../storage/cacher/interfaces.js';
-import type { SelectionPredicate } from '../../../apimachinery/selectors/selection-predicate.js';
 import { type Stopwatch, timed } from '../../../util/metrics/stopwatch.js';
 import { asError } from '../../../util/error-message.js';
 import { DelegatingCache } from '../../generic/store/delegating-cache.js';
@@ -58,7 +58,7 @@ export class ConvertedCache extends DelegatingCache {
   }
 
   /** Returns undefined if everything is selected, so that the stored form suffices. */
-  private selection(predicate: SelectionPredicate): ConvertedSelection | undefined {
+  private selection(predicate: ObjectPredicate): ConvertedSelection | undefined {
     return predicate.everything ? undefined : new ConvertedSelection(predicate, this.attributes);
   }
 

@@ -84,6 +84,6 @@ test('names and namespaces are selected in the stored form', () => {
     compileSelection(parseLabelSelector('a=b'), parseFieldSelector('metadata.name=x,colour=red')),
   );
   expect(asStored.name).toBe('x');
-  expect(asStored.matches(undefined, { 'metadata.name': 'x' })).toBe(true);
-  expect(asStored.matches(undefined, { 'metadata.name': 'y' })).toBe(false);
+  expect(asStored.matches(undefined, { 'metadata.name': 'x' }, RED)).toBe(true);
+  expect(asStored.matches(undefined, { 'metadata.name': 'y' }, RED)).toBe(false);
 });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { AdmissionAttributes, AdmissionChain } from '../../../admission/interfaces.js';
+import type { AdmissionChain } from '../../../admission/interfaces.js';
 import { ApiError, newForbidden } from '../../../apimachinery/meta/errors.js';
 import { deepCopy, type JsonObject } from '../../../apimachinery/json/json.js';
 import { type GroupResource, type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
@@ -9,7 +9,6 @@ import type { RequestContext } from '../../../request/context.js';
 import { EVERYTHING } from '../../../apimachinery/selectors/selection-predicate.js';
 import { type Clock, sleep } from '../../../util/clock.js';
 import type { ApiRegistry, StoredApi } from '../store/api-registry.js';
-import type { Strategy } from '../../rest/interfaces.js';
 import type {
   DeletePreconditions,
   DeletionPolicy,
@@ -17,16 +16,13 @@ import type {
   LoopbackClients,
   ResourceEventHandler,
 } from '../../rest/loopback-client.js';
-import { admissionVersions } from '../admission-versions.js';
-import { createObject } from '../create.js';
-import { deleteObject, type DeleteOptions, deleteOptionsObject } from '../delete.js';
-import { deleteCollection } from '../delete-collection.js';
+import type { ServedVersion } from '../../rest/served.js';
+import type { DeleteOptions, ListOptions, UpdateRequest, WriteResult } from '../../rest/storage.js';
 import { OrderedEvents } from './ordered-events.js';
-import { retryOnPendingConversion, decodeInVersion } from './conversion-retry.js';
+import { decodeInVersion } from '../conversion-retry.js';
 import { yieldForOwnTurn } from '../../../scheduling/slicer.js';
 import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
-import { listObjects, type ListRequest } from '../list.js';
-import { updateObject } from '../update.js';
+import { listObjects } from '../list.js';
 import { WATCH_ALL, watchUntilDone } from './watch-until-done.js';
 import { NEVER_ABORTED } from '../../../util/never-aborted.js';
 
@@ -45,7 +41,7 @@ export interface LocalClientOptions {
 }
 
 /** A list of all objects in their current state. */
-const WHOLE: ListRequest = {
+const WHOLE: ListOptions = {
   resourceVersion: '',
   resourceVersionMatch: '',
   limit: 0,
@@ -63,9 +59,31 @@ const deleteOptions = (policy: DeletionPolicy, preconditions: DeletePrecondition
   ignoreStoreReadError: false,
 });
 
-const noYield = (): undefined => undefined;
-const yieldFor = (bytes: number): (() => Promise<void> | undefined) =>
-  bytes < OWN_TURN_BYTES ? noYield : yieldForOwnTurn;
+type NamedWrite = Omit<UpdateRequest, 'object' | 'manager' | 'copy'>;
+
+const optionsFor = (operation: 'CREATE' | 'UPDATE'): JsonObject => ({
+  kind: operation === 'CREATE' ? 'CreateOptions' : 'UpdateOptions',
+  apiVersion: 'meta.k8s.io/v1',
+});
+
+/** A large object gets turns of the event loop of its own: the server's own writes are not offloaded. */
+const turnFor = (bytes: number): NamedWrite['turn'] => (bytes < OWN_TURN_BYTES ? undefined : yieldForOwnTurn);
+
+/** Returns the object that a write left. */
+async function shown(
+  served: ServedVersion,
+  { object, stored }: WriteResult,
+  turn?: NamedWrite['turn'],
+): Promise<KubeObject> {
+  if (turn !== undefined) await turn();
+  return stored === undefined ? object : decodeInVersion(served, stored);
+}
+
+/** A status update copies only metadata and status: the rest may be large. */
+const copyOfStatus: UpdateRequest['copy'] = (object, current) =>
+  current === undefined
+    ? deepCopy(object)
+    : { ...current, metadata: deepCopy(object.metadata), status: deepCopy(object['status']) };
 
 /**
  * Clients for the server's own controllers. They do not use HTTP, but writes pass the same admission, validation and storage as any
@@ -167,105 +185,65 @@ class LocalClient implements LoopbackClient {
   }
 
   async create(object: KubeObject): Promise<KubeObject> {
-    const { served, store } = this.api();
+    const { served, storage } = this.api();
     const namespace = object.metadata.namespace ?? '';
     await this.check('create', namespace, '');
+    const { admission, fieldManager: manager } = this.options;
     const context = this.context(namespace, object.metadata.name ?? '', 'create');
-    await retryOnPendingConversion(() => served.fieldManager.update(undefined, object, this.options.fieldManager));
-    await this.options.admission.admit(this.attributes(context, 'CREATE', object, undefined));
-    const created = await createObject(store, {
-      context,
-      served,
-      namespace,
-      object,
-      dryRun: false,
-      validate: (made) => this.options.admission.validate(this.attributes(context, 'CREATE', made, undefined)),
-    });
-    return created.stored === undefined ? created.object : decodeInVersion(served, created.stored);
+    return shown(served, await storage.create({ context, namespace, admission, optionsFor, object, manager }));
   }
 
   update(object: KubeObject): Promise<KubeObject> {
-    const { served } = this.api();
-    return this.write(object, served.strategy, () => deepCopy(object));
+    return this.updateSubresource(object, '');
   }
 
   updateStatus(object: KubeObject): Promise<KubeObject> {
     return this.updateSubresource(object, 'status');
   }
 
-  updateSubresource(object: KubeObject, subresource: string): Promise<KubeObject> {
-    const { served } = this.api();
-    const strategy = served.subresources[subresource]?.strategy ?? served.strategy;
-    // A status update copies only metadata and status: the rest may be large.
-    const next = (current: KubeObject | undefined): KubeObject =>
-      current === undefined || subresource !== 'status'
-        ? deepCopy(object)
-        : { ...current, metadata: deepCopy(object.metadata), status: deepCopy(object['status']) };
-    return this.write(object, strategy, next, { subresource });
+  async updateSubresource(object: KubeObject, subresource: string): Promise<KubeObject> {
+    const { served, store, storage } = this.api();
+    const write = await this.namedWrite(object, 'update', subresource, { served, store });
+    const copy = subresource === 'status' ? copyOfStatus : undefined;
+    const updated = await storage.update({ ...write, object, manager: this.options.fieldManager, copy });
+    return shown(served, updated, write.turn);
   }
 
   apply(object: KubeObject, fieldManager: string): Promise<KubeObject> {
-    const { served } = this.api();
-    return this.write(
-      object,
-      served.strategy,
-      (current) => served.fieldManager.apply(current, object, { manager: fieldManager, force: true }),
-      { verb: 'patch' },
-    );
+    return this.applySubresource(object, fieldManager, '');
   }
 
   applyStatus(object: KubeObject, fieldManager: string): Promise<KubeObject> {
-    const { served } = this.api();
-    const { strategy, fieldManager: manager } = served.subresources['status'] ?? served;
-    return this.write(
-      object,
-      strategy,
-      (current) => manager.apply(current, object, { manager: fieldManager, force: true }),
-      { subresource: 'status', verb: 'patch' },
-    );
+    return this.applySubresource(object, fieldManager, 'status');
   }
 
-  private async write(
+  private async applySubresource(object: KubeObject, manager: string, subresource: string): Promise<KubeObject> {
+    const { served, store, storage } = this.api();
+    const write = await this.namedWrite(object, 'patch', subresource, { served, store });
+    const make = (current: KubeObject | undefined): KubeObject =>
+      write.part.fieldManager.apply(current, object, { manager, force: true });
+    return shown(served, await storage.patch({ ...write, make, apply: true }), write.turn);
+  }
+
+  /** Checks the user's right to write the object, and returns what updates and patches have in common. */
+  private async namedWrite(
     object: KubeObject,
-    strategy: Strategy,
-    next: (current: KubeObject | undefined) => KubeObject,
-    { subresource = '', verb = 'update' }: { subresource?: string; verb?: 'update' | 'patch' } = {},
-  ): Promise<KubeObject> {
-    const { served, store } = this.api();
-    const isApply = verb === 'patch';
-    const namespace = object.metadata.namespace ?? '';
-    const name = object.metadata.name ?? '';
+    verb: 'update' | 'patch',
+    subresource: string,
+    { served, store }: Pick<StoredApi, 'served' | 'store'>,
+  ): Promise<NamedWrite> {
+    const { namespace = '', name = '' } = object.metadata;
     await this.check(verb, namespace, name, subresource);
-    const context = this.context(namespace, name, verb, subresource);
-    const manager = served.subresources[subresource]?.fieldManager ?? served.fieldManager;
-    const yieldIfLarge = yieldFor(store.cache.peek(store.key(namespace, name))?.bytes.length ?? 0);
-    const updated = await updateObject(store, {
-      context,
-      served,
-      strategy,
+    return {
+      context: this.context(namespace, name, verb, subresource),
       namespace,
       name,
-      dryRun: false,
-      forceAllowCreate: isApply && subresource === '',
-      expectedUid: object.metadata.uid,
-      transform: async (current) => {
-        await yieldIfLarge();
-        const made = await retryOnPendingConversion(() => next(current));
-        if (!isApply) await retryOnPendingConversion(() => manager.update(current, made, this.options.fieldManager));
-        await yieldIfLarge();
-        await this.options.admission.admit(
-          this.attributes(context, current === undefined ? 'CREATE' : 'UPDATE', made, current),
-        );
-        return made;
-      },
-      validateCreate: (made) => this.options.admission.validate(this.attributes(context, 'CREATE', made, undefined)),
-      validateUpdate: async (made, old) => {
-        await this.options.admission.validate(this.attributes(context, 'UPDATE', made, old));
-        await yieldIfLarge();
-      },
-    });
-    await yieldIfLarge();
-    return updated.stored === undefined ? updated.object : decodeInVersion(served, updated.stored);
+      part: served.subresources[subresource] ?? served,
+      admission: this.options.admission,
+      optionsFor,
+      authorizeCreate: () => this.check('create', namespace, ''),
+      turn: turnFor(store.cache.peek(store.key(namespace, name))?.bytes.length ?? 0),
+    };
   }
 
   async delete(
@@ -274,30 +252,19 @@ class LocalClient implements LoopbackClient {
     preconditions: DeletePreconditions = {},
     policy: DeletionPolicy = 'Background',
   ): Promise<void> {
-    const { served, store } = this.api();
+    const { storage } = this.api();
+    const { admission } = this.options;
     await this.check('delete', namespace, name);
     const context = this.context(namespace, name, 'delete');
-    const options = deleteOptions(policy, preconditions);
-    const validate = this.admitDelete(context, options);
-    await deleteObject(store, { context, served, namespace, name, options, validate });
+    await storage.delete({ context, namespace, name, admission, options: deleteOptions(policy, preconditions) });
   }
 
   async deleteCollection(namespace: string): Promise<void> {
-    const { served, store } = this.api();
+    const { storage } = this.api();
+    const { admission } = this.options;
     await this.check('deletecollection', namespace, '');
     const context = this.context(namespace, '', 'deletecollection');
-    const options = deleteOptions('Background');
-    const validate = this.admitDelete(context, options);
-    const inOrder = this.options.admission.readsObjects('DELETE', served.groupResource);
-    await deleteCollection(store, { context, served, namespace, options, validate, inOrder }, WHOLE);
-  }
-
-  private admitDelete(context: RequestContext, options: DeleteOptions): (object: KubeObject) => Promise<void> {
-    return async (object) => {
-      const attributes = this.attributes(context, 'DELETE', undefined, object, deleteOptionsObject(options));
-      await this.options.admission.admit(attributes);
-      await this.options.admission.validate(attributes);
-    };
+    await storage.deleteCollection({ context, namespace, admission, options: deleteOptions('Background') }, WHOLE);
   }
 
   watch(listener: ResourceEventHandler, signal: AbortSignal): void {
@@ -326,37 +293,5 @@ class LocalClient implements LoopbackClient {
     const events = new OrderedEvents(listener, served, () => broken.abort());
     await watchUntilDone(store.cache, options, AbortSignal.any([signal, broken.signal]), (event) => events.add(event));
     await events.delivered;
-  }
-
-  private attributes(
-    context: RequestContext,
-    operation: 'CREATE' | 'UPDATE' | 'DELETE',
-    object: KubeObject | undefined,
-    oldObject: KubeObject | undefined,
-    options: JsonObject = {
-      kind: operation === 'CREATE' ? 'CreateOptions' : 'UpdateOptions',
-      apiVersion: 'meta.k8s.io/v1',
-    },
-  ): AdmissionAttributes {
-    const { served } = this.api();
-    const { namespace, name } = context.info;
-    return {
-      operation,
-      kind: served.gvk,
-      resource: { ...served.groupResource, version: served.gvk.version },
-      subresource: context.info.subresource,
-      namespace: served.type.isNamespace === true ? name : namespace,
-      name,
-      object,
-      oldObject,
-      options,
-      dryRun: false,
-      user: context.user,
-      cancellation: context.cancellation,
-      signal: () => context.signal,
-      versions: admissionVersions(served, context.info.subresource),
-      warn: () => undefined,
-      annotate: () => undefined,
-    };
   }
 }

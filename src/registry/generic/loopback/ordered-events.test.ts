@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { CachedObject, WatchEvent } from '../../../storage/cacher/interfaces.js';
 import type { ResourceEventHandler } from '../../rest/loopback-client.js';
-import { DetachedObject } from './detached-object.js';
+import { DetachedObject } from '../../../storage/detached-object.js';
 import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
 import { OrderedEvents } from './ordered-events.js';
 

@@ -4,7 +4,7 @@ import { yieldForOwnTurn } from '../../../scheduling/slicer.js';
 import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
 import type { ServedVersion } from '../../rest/served.js';
 import type { ResourceEventHandler } from '../../rest/loopback-client.js';
-import { decodedSliced } from './detached-object.js';
+import { decodedSliced } from '../../../storage/detached-object.js';
 
 type View = Pick<ServedVersion, 'toObject' | 'prepare'>;
 

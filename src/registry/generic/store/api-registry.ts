@@ -1,9 +1,9 @@
-import type { FieldManager } from '../../../managedfields/field-manager.js';
 import type { GroupResource, GroupVersionKind, GroupVersionResource } from '../../../apimachinery/meta/meta.js';
 import { compareVersions } from '../../../apimachinery/meta/version-order.js';
 import type { ApiGroup, ApiResourceEntry } from '../../rest/interfaces.js';
-import type { ServedVersion } from '../../rest/served.js';
-import type { CreateOnlyType } from '../../rest/create-only.js';
+import type { ServedScale, ServedVersion } from '../../rest/served.js';
+import type { ComputedApi } from '../computed.js';
+import { GenericStorage } from '../storage.js';
 import type { ResourceStore } from './resource-store.js';
 import { RuntimeConfig } from './runtime-config.js';
 
@@ -12,18 +12,21 @@ export interface StoredApi {
   readonly kind: 'stored';
   readonly served: ServedVersion;
   readonly store: ResourceStore;
+  readonly storage: GenericStorage;
+  readonly scale?: ServedScale | undefined;
   /** True while the definition is being deleted: no objects may be created. */
   readonly terminating: boolean;
 }
 
-/** A create-only type. */
-export interface CreateOnlyApi {
-  readonly kind: 'virtual';
-  readonly type: CreateOnlyType;
-  readonly fieldManager: FieldManager;
-}
+export const storedApi = (served: ServedVersion, store: ResourceStore, terminating = false): StoredApi => ({
+  kind: 'stored',
+  served,
+  store,
+  storage: new GenericStorage(served, store),
+  terminating,
+});
 
-export type InstalledApi = StoredApi | CreateOnlyApi;
+export type InstalledApi = StoredApi | ComputedApi;
 
 /** One type with its served versions, which are installed and removed together. */
 export interface ApiBundle {
@@ -38,7 +41,7 @@ export interface ApiBundle {
 /** The resources of a version by name. */
 type Resources = Map<string, InstalledApi>;
 
-const isBuiltIn = (api: InstalledApi): boolean => api.kind === 'virtual' || !api.served.type.custom;
+const isBuiltIn = ({ served }: InstalledApi): boolean => !served.type.custom;
 
 /** The installed APIs by group, version and resource. They change as definitions come and go. */
 export class ApiRegistry {
@@ -105,7 +108,7 @@ export class ApiRegistry {
   /** Returns the resource with the given kind, or undefined if no served type has it. */
   resourceOfKind({ group, version, kind }: GroupVersionKind): string | undefined {
     for (const [resource, api] of this.groups.get(group)?.get(version) ?? []) {
-      if ((api.kind === 'virtual' ? api.type.kind : api.served.gvk.kind) === kind) return resource;
+      if (api.served.gvk.kind === kind) return resource;
     }
     return undefined;
   }
@@ -229,22 +232,17 @@ export class ApiRegistry {
   }
 }
 
-function groupVersionResourceOf(api: InstalledApi): { group: string; version: string; resource: string } {
-  if (api.kind === 'virtual') return api.type;
-  return { group: api.served.gvk.group, version: api.served.gvk.version, resource: api.served.groupResource.resource };
-}
+const groupVersionResourceOf = ({ served }: InstalledApi): GroupVersionResource => ({
+  group: served.gvk.group,
+  version: served.gvk.version,
+  resource: served.groupResource.resource,
+});
 
 /** Returns the resources sorted by name. The subresources of a custom resource keep the order of its definition. */
 function resourceEntries(resources: Resources): ApiResourceEntry[] {
   const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
-  const described = [...resources].map(([name, api]) => ({ name, entries: entriesOf(api) }));
-  if (described.every(({ entries }) => entries.custom))
-    return described.sort(byName).flatMap(({ entries }) => entries.list);
-  return described.flatMap(({ entries }) => entries.list).sort(byName);
-}
-
-function entriesOf(api: InstalledApi): { readonly custom: boolean; readonly list: readonly ApiResourceEntry[] } {
-  if (api.kind === 'stored') return { custom: api.served.type.custom, list: api.served.discovery };
-  const { resource, singular, namespaced, kind } = api.type;
-  return { custom: false, list: [{ name: resource, singularName: singular, namespaced, kind, verbs: ['create'] }] };
+  const described = [...resources].map(([name, { served }]) => ({ name, served }));
+  if (described.every(({ served }) => served.type.custom))
+    return described.sort(byName).flatMap(({ served }) => served.discovery);
+  return described.flatMap(({ served }) => served.discovery).sort(byName);
 }

@@ -1,6 +1,6 @@
 import { type DetailedJson, JsonError } from '../../../apimachinery/json/decode.js';
 import { metadataFieldNames, supportedFieldNames } from '../../../apimachinery/selectors/field-selectors.js';
-import { isObject, type JsonObject, type JsonValue, objectAt, stringifyJson } from '../../../apimachinery/json/json.js';
+import { isObject, type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json/json.js';
 import {
   formatGroupVersion,
   formatGroupVersionKind,
@@ -12,33 +12,29 @@ import type { VersionedResource } from '../../../admission/interfaces.js';
 import { applyStrategicMergePatch } from '../../../apimachinery/patch/strategic-merge.js';
 import { type BuiltinSchema, requireSchema } from '../../../apimachinery/scheme/builtin-schema.js';
 import { checkConvertible, conversionError } from '../../../apimachinery/scheme/convert.js';
+import { DecodeError } from '../../../apimachinery/scheme/decode-error.js';
 import { convertNumbers } from '../../../apimachinery/scheme/go-numbers.js';
 import { FieldManager } from '../../../managedfields/field-manager.js';
 import { emptyObjectOf } from '../../../apimachinery/scheme/empty-objects.js';
-import type { CachedObject, Representation } from '../../../storage/cacher/interfaces.js';
+import type { CachedObject } from '../../../storage/cacher/interfaces.js';
 import type { BuiltinTypes } from '../../../structured-merge-diff/schema/builtin-types.js';
-import { asBuffer } from '../../../util/bytes.js';
 import type { Clock } from '../../../util/clock.js';
-import type { StoredApi } from './api-registry.js';
+import { type StoredApi, storedApi } from './api-registry.js';
 import type {
   ApiResourceEntry,
   CreateOnlySubresource,
   ResourceType,
   ResourceVersion,
+  ServedSubresource,
   Strategy,
 } from '../../rest/interfaces.js';
-import {
-  DecodeError,
-  type DecodedObject,
-  type AdmissionView,
-  type ServedCreateOnlySubresource,
-  type ServedSubresource,
-  type ServedVersion,
-} from '../../rest/served.js';
-import { storageVersionHash } from '../../customresource/discovery.js';
+import type { AdmissionView, DecodedObject, ServedCreateOnlySubresource, ServedVersion } from '../../rest/served.js';
 import { decodeOrInternalError } from '../admission-versions.js';
-import { withApiVersion, mergeTypeOf, type StoredForm, storedForm, versionConverter } from './builtin-versions.js';
+import { createdStorage } from '../unstored.js';
+import { withApiVersion, mergeTypeOf, storedForm, versionConverter } from './builtin-versions.js';
+import { representations } from './representations.js';
 import type { ResourceStore } from './resource-store.js';
+import { storageVersionHash } from './storage-version-hash.js';
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 const SUBRESOURCE_VERBS = ['get', 'patch', 'update'];
@@ -88,12 +84,7 @@ function forgetsManagers(body: JsonValue): boolean {
 
 /** Returns everything needed to serve a built-in type. */
 export function serveBuiltin(type: ResourceType, serving: BuiltinServing): StoredApi[] {
-  return type.versions.map((version) => ({
-    kind: 'stored' as const,
-    served: servedVersion(type, version, serving),
-    store: serving.store,
-    terminating: false,
-  }));
+  return type.versions.map((version) => storedApi(servedVersion(type, version, serving), serving.store));
 }
 
 function servedVersion(type: ResourceType, version: ResourceVersion, serving: BuiltinServing): ServedVersion {
@@ -120,8 +111,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     version,
     groupVersion,
     id,
-    ...representations(id, type, form, toObject),
-    itemTree: (object) => withoutType(toObject(object)),
+    ...representations(id, { converted: form !== undefined, shared: type.storedAs !== undefined }, toObject),
     toObject,
     gvk,
     groupResource: { group: type.group, resource: type.resource },
@@ -133,7 +123,10 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     fieldManager: manager('', type.strategy),
     subresources,
     createOnlySubresources: Object.fromEntries(
-      Object.entries(type.created ?? {}).map(([name, created]) => [name, servedCreation(name, created, serving)]),
+      Object.entries(type.created ?? {}).map(([name, created]) => [
+        name,
+        servedCreation(name, created, [type, version], serving),
+      ]),
     ),
     scale: undefined,
     patchTypes: serving.cbor ? [...PATCH_TYPES, 'application/apply-patch+cbor'] : PATCH_TYPES,
@@ -144,6 +137,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     },
     verbs: type.verbs ?? VERBS,
     discovery: discoveryEntries(type),
+    openApiSchema: undefined,
     definition: undefined,
     admission: builtinAdmissionView(type, decodeObject, serving.mergeTypes),
     fieldNames: fieldNames(type, version),
@@ -212,23 +206,21 @@ function builtinAdmissionView(
 function servedCreation(
   name: string,
   subresource: CreateOnlySubresource,
+  [type, version]: readonly [ResourceType, ResourceVersion],
   serving: BuiltinServing,
 ): ServedCreateOnlySubresource {
   const { gvk } = subresource;
   const groupVersion = formatGroupVersion(gvk);
-  return {
-    subresource,
-    gvk,
-    groupVersion,
-    decode: builtinDecoder(gvk, subresource.applyDefaults?.bind(subresource)),
-    fieldManager: new FieldManager({
-      kind: gvk,
-      subresource: name,
-      typeOf: (wanted) => (wanted === groupVersion ? serving.mergeTypes.typeOf(gvk) : undefined),
-      emptyObject: requireSchema(gvk.group, gvk.version, gvk.kind).empty(),
-      clock: serving.clock,
-    }),
-  };
+  const decode = builtinDecoder(gvk, subresource.applyDefaults?.bind(subresource));
+  const fieldManager = new FieldManager({
+    kind: gvk,
+    subresource: name,
+    typeOf: (wanted) => (wanted === groupVersion ? serving.mergeTypes.typeOf(gvk) : undefined),
+    emptyObject: requireSchema(gvk.group, gvk.version, gvk.kind).empty(),
+    clock: serving.clock,
+  });
+  const storage = createdStorage(type, version.name, subresource, { fieldManager, decode });
+  return { gvk, groupVersion, decode, fieldManager, storage };
 }
 
 /**
@@ -255,44 +247,6 @@ function normalizeOrThrow(schema: BuiltinSchema, object: KubeObject): KubeObject
     const why = conversionError(schema.type, object) ?? error.message;
     throw new JsonError(`unable to convert unstructured object to ${formatGroupVersionKind(schema.gvk)}: ${why}`);
   }
-}
-
-/** Returns the representations of a built-in type. Stored objects are shown unchanged; list items lack their first two fields. */
-function representations(
-  id: string,
-  type: ResourceType,
-  form: StoredForm | undefined,
-  toObject: (object: CachedObject) => KubeObject,
-): { json: Representation; listItem: Representation } {
-  const convert = (object: CachedObject): Uint8Array => Buffer.from(stringifyJson(toObject(object)), 'utf8');
-  const json: Representation =
-    form === undefined
-      ? { id, identity: true, separator: ',', render: (object) => object.bytes }
-      : { id, separator: ',', render: convert };
-  const listItem: Representation = {
-    id: `${id}/item`,
-    separator: ',',
-    render: (object) => (type.storedAs === undefined ? withoutTypeMeta(object) : encodeItem(toObject(object))),
-  };
-  return { json, listItem };
-}
-
-const METADATA = Buffer.from('"metadata":');
-
-const withoutType = ({ apiVersion: _v, kind: _k, ...rest }: JsonObject): JsonObject => rest;
-
-const encodeItem = (object: JsonObject): Uint8Array => Buffer.from(stringifyJson(withoutType(object)), 'utf8');
-
-/** Strips apiVersion and kind, with which a stored object begins before metadata (see EncodedObject). */
-function withoutTypeMeta(object: CachedObject): Uint8Array {
-  const { bytes } = object;
-  const buffer = asBuffer(bytes);
-  const at = buffer.indexOf(METADATA);
-  if (at < 0 || object.undecodable) return encodeItem(object.decode());
-  const out = Buffer.allocUnsafe(buffer.length - at + 1);
-  out[0] = 0x7b;
-  buffer.copy(out, 1, at);
-  return out;
 }
 
 function discoveryEntries(type: ResourceType): ApiResourceEntry[] {

@@ -6,13 +6,15 @@ import type {
   ResourceCache,
 } from '../../../storage/cacher/interfaces.js';
 import type { Backend } from '../../../storage/interfaces.js';
+import type { RequestContext } from '../../../request/context.js';
 import { withSpan } from '../../../util/tracing.js';
 import { type Stopwatch, timed } from '../../../util/metrics/stopwatch.js';
 import { DelegatingCache } from './delegating-cache.js';
 import type { ResourceStore } from './resource-store.js';
 
-/** Returns the store for one request, with a stopwatch on its reads and writes. */
-export function instrumentStore(store: ResourceStore, watch: Stopwatch): ResourceStore {
+/** Returns the store for one request, with the request's stopwatch on its reads and writes. */
+export function instrumentStore(store: ResourceStore, { stopwatch: watch }: RequestContext): ResourceStore {
+  if (watch === undefined) return store;
   const { backend } = store;
   const watched: Pick<Backend, 'get' | 'write'> = {
     get: (resource, key) => timed(watch, 'etcd', () => backend.get(resource, key)),

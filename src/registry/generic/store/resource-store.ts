@@ -10,7 +10,7 @@ import { yieldNow } from '../../../scheduling/slicer.js';
 import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
 import type { RequestContext } from '../../../request/context.js';
 import type { ResourceType } from '../../rest/interfaces.js';
-import { interpretStorageError } from '../interpret-error.js';
+import { interpretStorageError } from '../../../storage/interpret-error.js';
 import { isUnchanged } from '../unchanged.js';
 
 /** Names that no object can have and that would lead to another path. */

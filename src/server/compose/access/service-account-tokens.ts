@@ -25,8 +25,8 @@ import {
   JwtSigner,
   type ServiceAccountTokenSigner,
 } from '../../../authentication/token/service-account/service-account-signer.js';
-import { interpretStorageError } from '../../../registry/generic/interpret-error.js';
-import { decodeStored } from '../../../registry/generic/loopback/detached-object.js';
+import { interpretStorageError } from '../../../storage/interpret-error.js';
+import { decodeStored } from '../../../storage/detached-object.js';
 import type { ApiRegistry } from '../../../registry/generic/store/api-registry.js';
 import type { ResourceStore } from '../../../registry/generic/store/resource-store.js';
 import { tokenRequestSubresource } from '../../../registry/builtin/core/serviceaccounts/token-request.js';

@@ -13,7 +13,7 @@ import { type QuotaObjects, ResourceQuotaAdmission } from '../../../admission/pl
 import { serviceAccountAdmission } from '../../../admission/plugin/service-account/service-account.js';
 import { denyServiceExternalIPs } from '../../../admission/plugin/services.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { decodeStored } from '../../../registry/generic/loopback/detached-object.js';
+import { decodeStored } from '../../../storage/detached-object.js';
 import type { ResourceStore } from '../../../registry/generic/store/resource-store.js';
 import { generateName } from '../../../registry/generic/system-fields.js';
 import type { LoopbackClients } from '../../../registry/rest/loopback-client.js';

@@ -1,5 +1,5 @@
 import type { ApiError } from '../../../apimachinery/meta/errors.js';
-import type { HandlerEnvironment } from '../../../endpoints/router/scope.js';
+import type { HandlerEnvironment } from '../../../endpoints/handlers/scope.js';
 import type { StatusWriter } from '../../../endpoints/filters/status.js';
 import { writeStatus } from '../../../endpoints/responsewriters/status.js';
 import { messageOf } from '../../../util/error-message.js';

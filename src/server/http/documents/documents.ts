@@ -4,7 +4,7 @@ import { OpenApi } from '../../../endpoints/openapi/openapi.js';
 import { rootDocuments } from '../../../endpoints/openapi/root-documents.js';
 import type { OpenApiSource } from '../../../endpoints/openapi/source.js';
 import type { Handler } from '../../../endpoints/http.js';
-import type { HandlerEnvironment } from '../../../endpoints/router/scope.js';
+import type { HandlerEnvironment } from '../../../endpoints/handlers/scope.js';
 import type { ApiRegistry } from '../../../registry/generic/store/api-registry.js';
 import { openApiSource, publishedComponents } from '../../../endpoints/openapi/served-source.js';
 import type { NonResourceRoutes } from '../non-resource-routes.js';

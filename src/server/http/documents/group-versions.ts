@@ -20,16 +20,15 @@ export function groupVersions(registry: ApiRegistry): ServedGroupVersion[] {
 
 function schemaDigests(registry: ApiRegistry, group: string, version: string): string[] {
   const found: string[] = [];
-  for (const api of registry.all()) {
-    if (api.kind !== 'stored' || api.served.gvk.group !== group || api.served.gvk.version !== version) continue;
-    const openApiSchema = api.served.definition?.openApiSchema;
-    if (openApiSchema === undefined) continue;
+  for (const { served } of registry.all()) {
+    const { gvk, openApiSchema } = served;
+    if (gvk.group !== group || gvk.version !== version || openApiSchema === undefined) continue;
     let digest = digests.get(openApiSchema);
     if (digest === undefined) {
       digest = createHash('sha256').update(stringifyJson(openApiSchema)).digest('hex');
       digests.set(openApiSchema, digest);
     }
-    found.push(`${api.served.gvk.kind} ${digest}`);
+    found.push(`${gvk.kind} ${digest}`);
   }
   return found.sort();
 }

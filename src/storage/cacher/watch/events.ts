@@ -1,8 +1,7 @@
 import type { Revision } from '../../interfaces.js';
-import type { SelectionPredicate } from '../../../apimachinery/selectors/selection-predicate.js';
 import { selects } from '../selections.js';
 import type { CachedItem } from '../tree/cached-item.js';
-import type { EventFrame, WatchEvent, WatchEventType } from '../interfaces.js';
+import type { EventFrame, ObjectPredicate, WatchEvent, WatchEventType } from '../interfaces.js';
 
 /** An event as delivered to watchers. The framed bytes are made once per frame and dropped when the event is no longer recent. */
 export class CachedEvent implements WatchEvent {
@@ -80,7 +79,7 @@ export class Change {
   ) {}
 
   /** Returns the event that the change causes for watchers with a predicate, or undefined if it causes none. */
-  eventFor(predicate: SelectionPredicate): CachedEvent | undefined {
+  eventFor(predicate: ObjectPredicate): CachedEvent | undefined {
     const now = this.current !== undefined && selects(predicate, this.current);
     const { previous } = this;
     const before = previous !== undefined && selects(predicate, previous);

@@ -1,11 +1,11 @@
-import type { SelectionPredicate } from '../../../apimachinery/selectors/selection-predicate.js';
+import type { ObjectPredicate } from '../interfaces.js';
 import type { CachedEvent, Change } from './events.js';
 
 /** The scope of a watch. */
 export interface Scope {
   readonly prefix: string;
   readonly key: string | undefined;
-  readonly predicate: SelectionPredicate;
+  readonly predicate: ObjectPredicate;
 }
 
 /** A watcher that has caught up. */
@@ -20,7 +20,7 @@ interface Group {
   pending: CachedEvent[];
 }
 
-type GroupId = SelectionPredicate | string;
+type GroupId = ObjectPredicate | string;
 
 /**
  * The live watchers of a type by scope: a single key, a name in any namespace, a namespace, or everything. A change only touches the groups

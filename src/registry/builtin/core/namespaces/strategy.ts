@@ -8,7 +8,7 @@ import {
   FINALIZER_ORPHAN_DEPENDENTS,
 } from '../../../../apimachinery/validation/object-meta.js';
 import type { DeletionStrategy, Propagation, Strategy } from '../../../rest/interfaces.js';
-import { ownPrecondition } from '../../../rest/precondition.js';
+import { ownPrecondition } from '../../../generic/precondition.js';
 import { keepField } from '../../shared/fields.js';
 import { legacyFinalizerErrors, validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 import { resets } from '../../shared/resource-type.js';

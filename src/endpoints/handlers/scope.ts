@@ -1,9 +1,9 @@
 import type { AdmissionChain } from '../../admission/interfaces.js';
 import type { ProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
-import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
-import type { ServedSubresource, ServedVersion } from '../../registry/rest/served.js';
-import type { StoredApi } from '../../registry/generic/store/api-registry.js';
+import type { ServedSubresource } from '../../registry/rest/interfaces.js';
+import type { ServedKind, ServedVersion } from '../../registry/rest/served.js';
+import type { OffloadableWriter, StandardStorage } from '../../registry/rest/storage.js';
 import type { RequestContext } from '../../request/context.js';
 import type { ExpensiveWrites } from '../../scheduling/expensive-writes.js';
 import type { FeatureGates } from '../../util/feature-gates.js';
@@ -13,8 +13,9 @@ import type { HttpRequest, HttpResponse } from '../http.js';
 import type { Description } from '../openapi/parts.js';
 import type { OpenApiGroupVersion } from '../openapi/source.js';
 import type { ItemForm } from '../responsewriters/sink.js';
-import type { Codec } from '../handlers/codec/codec.js';
-import type { WatchTracker } from '../handlers/watch-tracker.js';
+import type { Codec } from './codec/codec.js';
+import type { ListParameter } from './request/list-parameters.js';
+import type { WatchTracker } from './watch-tracker.js';
 
 /** The dependencies of all handlers; created once by the composition root. */
 export interface HandlerEnvironment {
@@ -28,6 +29,8 @@ export interface HandlerEnvironment {
   readonly minRequestTimeoutSeconds: number;
   readonly metrics: HandlerMetrics;
   readonly watches: WatchTracker;
+  /** The parameters of lists and watches that put conditions on their objects. */
+  readonly listParameters: readonly ListParameter[];
   /** The Protobuf codec of the built-in types. */
   readonly protobuf: ProtobufCodec;
   /** If absent, every write runs on this thread. */
@@ -58,13 +61,13 @@ export interface Offload {
   /** Writes whose validation rules took too long on the main thread. */
   readonly expensive: ExpensiveWrites<ServedVersion>;
   /** Reports whether to offload a request for this type with the given weight, in bytes. */
-  takes(scope: RequestScope, weight: number): boolean;
+  takes(scope: OffloadScope, weight: number): boolean;
   /** Does all the work of the handler and writes the response. Throws what the handler would throw. */
-  run(scope: RequestScope, body: Buffer): Promise<void>;
+  run(scope: OffloadScope, body: Buffer): Promise<void>;
   /** Writes the response to a request for an object that was read. */
-  read(scope: RequestScope, object: StoredObject): Promise<void>;
+  read(scope: OffloadScope, object: StoredObject): Promise<void>;
   /** Encodes an item of a list in the requested form. */
-  item(scope: RequestScope, object: StoredObject, form: ItemForm): Promise<Uint8Array>;
+  item(scope: OffloadScope, object: StoredObject, form: ItemForm): Promise<Uint8Array>;
   /** Builds a description of a group version for OpenAPI. */
   describe(what: Description, gv: OpenApiGroupVersion): Promise<Uint8Array>;
 }
@@ -77,17 +80,30 @@ export interface RoutedRequest {
   readonly response: HttpResponse;
 }
 
-/** A request for a stored resource, or for a subresource that writes the same object, once a router has accepted it. */
-export interface RequestScope extends RoutedRequest, ServedSubresource {
-  readonly served: ServedVersion;
-  readonly store: ResourceStore;
+/** A request for a kind, once a router has accepted it. `S` is what its handler asks of the kind's storage. */
+export interface KindScope<S> extends RoutedRequest {
+  readonly served: ServedKind;
+  readonly storage: S;
   readonly subresource: string;
   readonly codec: Codec;
 }
 
+/** A request whose work may be offloaded to a worker thread. */
+export interface OffloadScope extends KindScope<OffloadableWriter> {
+  readonly served: ServedVersion;
+}
+
+/** A request for a stored resource, or for a subresource that writes the same object. */
+export interface RequestScope extends KindScope<StandardStorage>, ServedSubresource {
+  readonly served: ServedVersion;
+}
+
+/** Reports whether work for a request may be offloaded: only stored kinds are known to workers. */
+export const isOffloadable = (scope: KindScope<object>): scope is OffloadScope => 'backend' in scope.storage;
+
 /** Builds the scope of a request for a type, or for a subresource with a strategy and a field manager of its own. */
 export function requestScope(
-  { served, store }: Pick<StoredApi, 'served' | 'store'>,
+  { served, storage }: Pick<RequestScope, 'served' | 'storage'>,
   { strategy, fieldManager }: ServedSubresource,
   codec: Codec,
   { environment, context, request, response }: RoutedRequest,
@@ -100,7 +116,7 @@ export function requestScope(
     request,
     response,
     served,
-    store,
+    storage,
     subresource: context.info.subresource,
     strategy,
     fieldManager,

@@ -3,8 +3,8 @@ import {
   newRequestEntityTooLarge,
   newResourceExpired,
   newTooManyRequests,
-} from '../../apimachinery/meta/errors.js';
-import { StorageError } from '../../storage/errors.js';
+} from '../apimachinery/meta/errors.js';
+import { StorageError } from './errors.js';
 
 /**
  * Maps a storage error to an API Status; no other place does. `requestedVersion` is the request's resourceVersion as written, because a

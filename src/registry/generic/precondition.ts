@@ -1,5 +1,5 @@
 import { newConflict } from '../../apimachinery/meta/errors.js';
-import type { DeletionStrategy } from './interfaces.js';
+import type { DeletionStrategy } from '../rest/interfaces.js';
 
 /** Returns the error for a failed precondition, for types that check the preconditions of deletions themselves. */
 export const ownPrecondition =

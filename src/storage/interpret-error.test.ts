@@ -1,5 +1,5 @@
-import { ApiError } from '../../apimachinery/meta/errors.js';
-import { StorageError } from '../../storage/errors.js';
+import { ApiError } from '../apimachinery/meta/errors.js';
+import { StorageError } from './errors.js';
 import { interpretStorageError } from './interpret-error.js';
 
 test.each([

@@ -1,15 +1,19 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { Answer } from '../../../test/fakes/offload/world.js';
 import type { AdmissionAttributes, AdmissionChain } from '../../admission/interfaces.js';
 import { loadProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
-import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import type { CreateOnlyApi } from '../../registry/generic/store/api-registry.js';
+import { loadMergeTypes, reviewKinds } from '../../registry/builtin/install.js';
+import { reviewNames } from '../../registry/builtin/shared/review-names.js';
+import { computedApi } from '../../registry/generic/computed.js';
+import type { ComputedKind } from '../../registry/rest/computed.js';
+import type { CreateOnlyType } from '../../registry/rest/create-only.js';
 import type { RequestContext } from '../../request/context.js';
 import { FeatureGates } from '../../util/feature-gates.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
-import { createOnlyHandler } from './create-only.js';
-import type { HandlerEnvironment } from './scope.js';
+import { routeComputed } from './computed.js';
+import type { HandlerEnvironment } from '../handlers/scope.js';
 
 test('admission of a review knows the deadline, and records how long webhooks take', async () => {
   const seen: unknown[] = [];
@@ -22,19 +26,11 @@ test('admission of a review knows the deadline, and records how long webhooks ta
     },
     validate: ({ name, operation, resource }) => void seen.push([operation, resource.resource, name]),
   };
-  const api = {
-    kind: 'virtual',
-    type: {
-      group: 'authorization.k8s.io',
-      version: 'v1',
-      resource: 'selfsubjectaccessreviews',
-      singular: 'selfsubjectaccessreview',
-      kind: 'SelfSubjectAccessReview',
-      namespaced: false,
-      create: (_context: RequestContext, object: KubeObject) => Promise.resolve(object),
-    },
-    fieldManager: { update: () => undefined },
-  } as unknown as CreateOnlyApi;
+  const type: CreateOnlyType = {
+    ...reviewNames('authorization.k8s.io', 'SelfSubjectAccessReview', 'Cluster'),
+    create: (_context, object) => Promise.resolve(object),
+  };
+  const [kind] = reviewKinds([type], loadMergeTypes(), new FakeClock()) as [ComputedKind];
   const body = JSON.stringify({ kind: 'SelfSubjectAccessReview', apiVersion: 'authorization.k8s.io/v1', spec: {} });
   const request = new IncomingMessage(new Socket());
   Object.assign(request, { method: 'POST', url: '/', headers: { 'content-type': 'application/json' } });
@@ -56,7 +52,7 @@ test('admission of a review knows the deadline, and records how long webhooks ta
     maxRequestBodyBytes: 1000,
     protobuf: loadProtobufCodec(),
   } as unknown as HandlerEnvironment;
-  await createOnlyHandler(api, { environment, context, request, response });
+  await routeComputed(computedApi(kind), { environment, context, request, response });
   expect(response.statusCode).toBe(201);
   expect(seen).toEqual([123, ['mutating-webhook', 40], ['CREATE', 'selfsubjectaccessreviews', '']]);
 });

@@ -1,10 +1,10 @@
-import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { ConversionPending } from '../../../managedfields/interfaces.js';
-import type { StoredObject } from '../../../storage/interfaces.js';
-import { type Stopwatch, timed } from '../../../util/metrics/stopwatch.js';
-import type { ServedVersion } from '../../rest/served.js';
-import { decodedSliced, DetachedObject } from './detached-object.js';
-import type { MaybePromise } from '../../../util/maybe-promise.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { ConversionPending } from '../../managedfields/interfaces.js';
+import type { StoredObject } from '../../storage/interfaces.js';
+import { type Stopwatch, timed } from '../../util/metrics/stopwatch.js';
+import type { ServedVersion } from '../rest/served.js';
+import { decodedSliced, DetachedObject } from '../../storage/detached-object.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** The maximum number of attempts: a step can need the conversions of all versions that an object's managers ever used, and some more. */
 const MAX_ATTEMPTS = 50;
@@ -51,7 +51,7 @@ export function decodeInVersion(
 }
 
 /** Returns what must finish before the object can be shown in the version, or undefined if nothing must. */
-export function prepare(
+function prepare(
   served: ServedVersion,
   object: DetachedObject,
   watch: Stopwatch | undefined,

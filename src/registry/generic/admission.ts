@@ -1,58 +1,42 @@
-import type { RequestContext } from '../../request/context.js';
 import type { AdmissionAttributes, AdmissionChain, AdmissionOperation } from '../../admission/interfaces.js';
 import { deepEqual, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { validateManagedFields } from '../../managedfields/field-manager.js';
-import { admissionVersions } from '../../registry/generic/admission-versions.js';
-import { dedupOwnerReferences } from '../../registry/generic/system-fields.js';
+import type { RequestContext } from '../../request/context.js';
 import { type MaybePromise, then } from '../../util/maybe-promise.js';
-import type { RequestScope } from '../router/scope.js';
-import { Query } from './request/query.js';
-import { dryRunValues } from './request/write-options.js';
+import type { ServedVersion } from '../rest/served.js';
+import { admissionVersions } from './admission-versions.js';
+import { dedupOwnerReferences } from './system-fields.js';
 
-const META = 'meta.k8s.io/v1';
-
-/** Returns the options of a create or an update for admission, with the values that the client set. */
-export function admissionOptions(
-  { request }: Pick<RequestScope, 'request'>,
-  operation: 'CREATE' | 'UPDATE',
-): JsonObject {
-  const url = request.url ?? '';
-  const kind = operation === 'CREATE' ? 'CreateOptions' : 'UpdateOptions';
-  const options: JsonObject = { kind, apiVersion: META };
-  if (!url.includes('?')) return options;
-  const query = new Query(url);
-  const dryRun = dryRunValues(query);
-  if (dryRun.length > 0) options['dryRun'] = [...dryRun];
-  for (const field of ['fieldManager', 'fieldValidation']) {
-    const value = query.string(field);
-    if (value !== '') options[field] = value;
-  }
-  return options;
+/** What a change does to an object, for admission. */
+interface AdmittedChange {
+  readonly operation: AdmissionOperation;
+  readonly name: string;
+  readonly object: KubeObject | undefined;
+  readonly oldObject: KubeObject | undefined;
+  readonly options: JsonObject;
 }
 
-/** Builds the admission attributes of a change. */
+/** Builds the admission attributes of a change of a served object, or of the subresource that the request names. */
 export function admissionAttributes(
-  scope: RequestScope,
-  operation: AdmissionOperation,
-  name: string,
-  object: KubeObject | undefined,
-  oldObject: KubeObject | undefined,
-  options: JsonObject,
+  context: RequestContext,
+  served: Pick<ServedVersion, 'gvk' | 'version' | 'groupResource' | 'type' | 'admission'>,
+  change: AdmittedChange,
 ): AdmissionAttributes {
-  const { context, served } = scope;
   const { group, resource } = served.groupResource;
+  const { subresource, namespace } = context.info;
+  const { operation, name, object, oldObject, options } = change;
   return attributesOf(context, {
     operation,
     kind: served.gvk,
     resource: { group, version: served.version.name, resource },
-    subresource: scope.subresource,
-    namespace: served.type.isNamespace === true ? name : context.info.namespace,
+    subresource,
+    namespace: served.type.isNamespace === true ? name : namespace,
     name,
     object,
     oldObject,
     options,
-    versions: admissionVersions(served, scope.subresource),
+    versions: admissionVersions(served, subresource),
   });
 }
 

@@ -1,13 +1,13 @@
-import { isObject, type JsonObject } from '../../../apimachinery/json/json.js';
-import { JsonError, parseJson } from '../../../apimachinery/json/decode.js';
-import { parseJsonSliced } from '../../../apimachinery/json/decode-sliced.js';
-import type { Attributes, CachedObject, Representation } from '../../../storage/cacher/interfaces.js';
-import type { StoredObject } from '../../../storage/interfaces.js';
-import { StorageError } from '../../../storage/errors.js';
-import { INCOMPLETE } from '../../../storage/record.js';
-import { stepByStep } from '../../../scheduling/slicer.js';
-import { SLICED_DECODE_BYTES } from '../../../scheduling/thresholds.js';
-import { describeUndecodable, undecodable } from '../../../storage/undecodable.js';
+import { isObject, type JsonObject } from '../apimachinery/json/json.js';
+import { JsonError, parseJson } from '../apimachinery/json/decode.js';
+import { parseJsonSliced } from '../apimachinery/json/decode-sliced.js';
+import type { Attributes, CachedObject, Representation } from './cacher/interfaces.js';
+import type { StoredObject } from './interfaces.js';
+import { StorageError } from './errors.js';
+import { INCOMPLETE } from './record.js';
+import { stepByStep } from '../scheduling/slicer.js';
+import { SLICED_DECODE_BYTES } from '../scheduling/thresholds.js';
+import { describeUndecodable, undecodable } from './undecodable.js';
 
 const NO_ATTRIBUTES: Attributes = { labels: undefined, fields: {} };
 

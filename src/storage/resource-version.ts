@@ -1,6 +1,6 @@
-import { ApiError, newBadRequest } from '../../apimachinery/meta/errors.js';
-import { quote } from '../../apimachinery/meta/meta.js';
-import type { Revision } from '../../storage/interfaces.js';
+import { ApiError, newBadRequest } from '../apimachinery/meta/errors.js';
+import { quote } from '../apimachinery/meta/meta.js';
+import type { Revision } from './interfaces.js';
 
 /** Returns the error of strconv.ParseUint for a text, or undefined if it is a number. */
 function parseFailure(text: string): string | undefined {

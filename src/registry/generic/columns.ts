@@ -1,7 +1,7 @@
 import type { JsonValue } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { humanDuration } from '../../util/text/human-duration.js';
-import type { TableColumn, TableConvertor } from './interfaces.js';
+import type { TableColumn, TableConvertor } from '../rest/interfaces.js';
 
 /** kube-apiserver's descriptions of the fields in the columns that most types have. */
 const NAME =

@@ -1,0 +1,35 @@
+import { gzipSync } from 'node:zlib';
+import type { CachedList, CachedObject, Representation } from './cacher/interfaces.js';
+
+/** A list of given objects, which nothing else keeps. `lastKey` is set if more objects may follow. */
+export class ObjectList implements CachedList {
+  readonly remaining = undefined;
+
+  constructor(
+    readonly revision: number,
+    private readonly objects: readonly CachedObject[],
+    readonly lastKey: string | undefined,
+  ) {}
+
+  get length(): number {
+    return this.objects.length;
+  }
+
+  items(): Iterable<CachedObject> {
+    return this.objects;
+  }
+
+  *chunks(representation: Representation): Generator<Uint8Array> {
+    const separator = Buffer.from(representation.separator);
+    let first = true;
+    for (const object of this.objects) {
+      if (!first && separator.length > 0) yield separator;
+      first = false;
+      yield object.render(representation);
+    }
+  }
+
+  gzipChunks(representation: Representation): Iterable<Uint8Array> {
+    return this.objects.length === 0 ? [] : [gzipSync(Buffer.concat([...this.chunks(representation)]))];
+  }
+}
