@@ -23,6 +23,7 @@ import { RESOURCE_DEFINITIONS, resourceDefinitionType } from '../../registry/bui
 import { LocalParams } from '../../registry/sources/local-params.js';
 import type { Backend } from '../../storage/interfaces.js';
 import { messageOf } from '../../util/error-message.js';
+import type { Logger } from '../../util/logger.js';
 import { aggregatedPlugins } from './admission/aggregated-plugins.js';
 import { ClusterAdmission } from './admission/cluster-admission.js';
 import type { AggregationMetrics } from '../metrics/aggregation-metrics.js';
@@ -164,7 +165,7 @@ function registrationOf(
     owner,
     served,
     routeOf: (group) => adopted.routeOf(group),
-    ...registrationEvents(metrics, registration, served),
+    ...registrationEvents(metrics, logger, registration, served),
   });
   adopted.onRouteChange = () => services.changed();
   const installDefinitions = (): Promise<void> => {
@@ -248,6 +249,7 @@ function delegatedAuthorizer(
 /** Reports the outcome of registration in the log, in metrics, and in the status of the definitions. */
 function registrationEvents(
   { delegation, links }: AggregationMetrics,
+  logger: Logger,
   registration: DefinitionRegistration,
   served: () => readonly ServedGroupVersion[],
 ): Pick<ApiServicesOptions, 'unreadable' | 'inOrder' | 'failed' | 'registered' | 'refused'> {
@@ -262,8 +264,10 @@ function registrationEvents(
       registration.failed(group, version, messageOf(error));
     },
     registered: (group, version) => registration.registered(group, version),
-    refused: (group, version, why) => {
-      if (registration.refused(group, version, why)) delegation.refused();
+    refused: (group, version, refusal) => {
+      if (!registration.refused(group, version, refusal)) return;
+      delegation.refused();
+      logger.warn(`${group}/${version} is not registered: ${refusal.message}`);
     },
   };
 }

@@ -11,12 +11,13 @@ import type { Stages } from '../replica-stages.js';
 import type { AnnexDefinitions } from '../switch/annex-definitions.js';
 import { backDoor, type ClusterDefinitions } from '../switch/cluster-definitions.js';
 import { clusterRevision, measureRevisions, RAISE_SLACK, revisionsDuringSwitch } from '../switch/cluster-revision.js';
+import { DISCOVERED, type Discovery } from '../switch/discovery.js';
 import type { Fence, FenceException } from '../switch/fence.js';
 import { type ConditionUpdate, type Journal, NO_SWITCH } from '../switch/journal.js';
 import type { KubeApiserver } from '../switch/kube-apiservers.js';
 import { StepTimer } from '../switch/step-timer.js';
 import type { SwitchOptions } from '../switch/options.js';
-import { servedByCluster } from '../switch/routes.js';
+import { haveAllLeft, servedByCluster } from '../switch/routes.js';
 import { ReverseCopier } from './reverse-copier.js';
 import type { ReturnedType } from './cluster-copy.js';
 import { DependentsError, type DependentsPolicy, ExternalDependents } from './external-dependents.js';
@@ -44,6 +45,7 @@ export interface ReturnParts {
   readonly fence: Fence;
   readonly clusterDefinitions: ClusterDefinitions;
   readonly annexDefinitions: AnnexDefinitions;
+  readonly discovery: Pick<Discovery, 'complete'>;
   /** The number of the back door that this replica opened since it leads; 0 if none. */
   door: number;
 }
@@ -268,20 +270,22 @@ export class Return {
 
   /** Moves the group out of Annex: first reads go to the cluster, then writes. */
   private async routeToCluster(signal: AbortSignal): Promise<void> {
-    const { journal, fence, clusterDefinitions, annexDefinitions } = this.parts;
-    const { clock, servers, staging } = this.options;
+    const { journal, fence, clusterDefinitions, annexDefinitions, discovery } = this.parts;
+    const { clock, replicas, servers, staging } = this.options;
     const definitions = await annexDefinitions.list();
     const types = definitions.map(typeOf);
     await clusterDefinitions.restore(definitions);
     const crds = await this.waitUntilLoaded('serving the types', ROUTE_MILLIS, signal);
     this.stepTimer.end('the definitions');
     await annexDefinitions.setStage('Left');
+    await replicas.everywhere('the end of the route', haveAllLeft(definitions), ROUTE_MILLIS, signal);
     await servers.everywhere('the route back', (server) => servedByCluster(server, crds), ROUTE_MILLIS, signal);
     this.stepTimer.end('the route');
     await fence.remove();
     const { fencedAt } = journal.record;
     const seconds = fencedAt === 0 ? undefined : ((clock.now() - fencedAt) / 1000).toFixed(1);
     const repointed = await this.externalDependents.repoint(types);
+    await discovery.complete(signal);
     await clusterDefinitions.closeBackDoor();
     await annexDefinitions.remove(ESTABLISH_MILLIS, signal);
     for (const { metadata } of crds) await staging.discard(metadata.name ?? '');
@@ -290,6 +294,7 @@ export class Return {
     const findings: ConditionUpdate[] = [
       ['Returned', true, 'Returned'],
       ['DependentsOutside', false, 'Returned'],
+      DISCOVERED,
     ];
     const { door: last } = journal.record;
     await journal.write('Copying', { ...NO_SWITCH, door: last }, message, findings);
