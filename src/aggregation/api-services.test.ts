@@ -30,7 +30,7 @@ class Cluster {
   must(method: string, path: string, body?: JsonObject): Promise<KubeObject | undefined> {
     if (this.refusal !== undefined) return Promise.reject(this.refusal);
     const object = body === undefined ? undefined : (deepCopy(body) as KubeObject);
-    const name = object?.metadata.name ?? path.slice(SERVICES.length + 1);
+    const name = method === 'POST' ? (object?.metadata.name ?? '') : path.slice(SERVICES.length + 1);
     this.writes.push(`${method} ${name}`);
     if (method === 'DELETE') {
       this.deletions.push(body ?? {});
@@ -86,13 +86,19 @@ function setUp({ owner = '' }: { owner?: string } = {}) {
   const cluster = new Cluster();
   const clock = new FakeClock();
   const reported: string[] = [];
-  const state = { served: [version('a.example.com')], bundle: 'CA', route: 'Ordinary' as GroupRoute };
+  const state = {
+    served: [version('a.example.com')],
+    bundle: 'CA',
+    route: 'Ordinary' as GroupRoute,
+    allowed: [] as string[],
+  };
   const owning = new Owner(owner);
   const services = new ApiServices({
     client: cluster,
     clock,
     service: { namespace: 'system', name: 'annex', port: 443 },
     caBundle: () => state.bundle,
+    allowedGroups: state.allowed,
     owner: owning,
     served: () => state.served,
     routeOf: () => state.route,
@@ -143,7 +149,7 @@ describe('ApiServices', () => {
     await settle();
     // In the state that was read; kube-apiserver makes its own.
     expect(cluster.services.has('v1.a.example.com')).toBe(false);
-    const preconditions = { uid: 'u', resourceVersion: '2' };
+    const preconditions = { uid: 'u', resourceVersion: '3' };
     expect(cluster.deletions).toEqual([{ apiVersion: 'v1', kind: 'DeleteOptions', preconditions }]);
     cluster.put({ metadata: { name: 'v1.a.example.com', uid: 'u2', labels: { [label]: 'onstart' } }, spec });
     const writes = cluster.writes.length;
@@ -263,6 +269,46 @@ describe('ApiServices', () => {
     state.served = [version('a.example.com')];
     state.route = 'Ordinary';
     cluster.remove('v1.a.example.com');
+    await settle();
+    expect(cluster.writes).toEqual(['POST v1.a.example.com']);
+  });
+
+  test('adds no version to a group of somebody else, unless a flag allows it or the group is adopted', async () => {
+    const { cluster, state, services, reported } = setUp();
+    const other = { metadata: { name: 'v1beta1.a.example.com' }, spec: { service: { namespace: 'n', name: 'x' } } };
+    cluster.services.set('v1beta1.a.example.com', other);
+    cluster.services.set('v1.other.example.com', { metadata: { name: 'v1.other.example.com' }, spec: {} });
+    cluster.synced();
+    await settle();
+    expect(cluster.writes).toEqual([]);
+    expect(reported.filter((text) => text.startsWith('refused')).at(-1)).toMatch(
+      /GroupTaken: the APIService v1beta1.a.example.com belongs to another server, .* need --allow-cluster-groups$/,
+    );
+    state.allowed.push('a.example.com');
+    services.changed();
+    await settle();
+    expect(cluster.writes).toEqual(['POST v1.a.example.com']);
+    // What this replica has registered is repaired in any case.
+    state.allowed.length = 0;
+    cluster.remove('v1.a.example.com');
+    await settle();
+    expect(cluster.writes.slice(1)).toEqual(['POST v1.a.example.com']);
+    const adopted = setUp();
+    adopted.state.route = 'Annex';
+    adopted.cluster.services.set('v1beta1.a.example.com', other);
+    adopted.cluster.synced();
+    await settle();
+    expect(adopted.cluster.writes).toEqual(['POST v1.a.example.com']);
+  });
+
+  test('registers a version when the last APIService of somebody else leaves the group', async () => {
+    const { cluster } = setUp();
+    const name = 'v1beta1.a.example.com';
+    cluster.services.set(name, { metadata: { name }, spec: {} });
+    cluster.synced();
+    await settle();
+    expect(cluster.writes).toEqual([]);
+    cluster.remove(name);
     await settle();
     expect(cluster.writes).toEqual(['POST v1.a.example.com']);
   });

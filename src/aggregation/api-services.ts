@@ -39,7 +39,7 @@ interface ServiceReference {
 
 /** Why a group version cannot be registered: the cluster itself serves it, or somebody else's APIService is in the way. */
 export interface Refusal {
-  readonly reason: 'GroupVersionTaken' | 'Conflict';
+  readonly reason: 'GroupVersionTaken' | 'GroupTaken' | 'Conflict';
   readonly message: string;
 }
 
@@ -58,6 +58,8 @@ export interface ApiServicesOptions {
   readonly service: ServiceReference;
   /** PEM of the CA of the serving certificate. */
   caBundle(): string;
+  /** Groups in which this release may add versions to those of the cluster or of another server. */
+  readonly allowedGroups: readonly string[];
   /** The owner of the APIServices. */
   readonly owner: Owner;
   /** Returns the group versions served now. */
@@ -86,6 +88,8 @@ export class ApiServices {
   private readonly queue: WorkQueue;
   private readonly bundles: CaBundles;
   private synced = false;
+  /** The names that this replica has registered: it makes them anew whatever else there is of the group. Bounded by the served versions. */
+  private readonly held = new Set<string>();
   /** The names of APIServices that could not be written. */
   private readonly failing = new Set<string>();
   /** The APIServices served at startup that have not been reconciled yet. */
@@ -134,6 +138,9 @@ export class ApiServices {
         this.existing.delete(nameOf(service));
         this.bundles.forget(nameOf(service));
         this.queue.add(nameOf(service));
+        // It may have been what kept the other versions of its group from being registered.
+        const [, group] = split(nameOf(service));
+        for (const one of this.options.served()) if (one.group === group) this.queue.add(`${one.version}.${group}`);
       },
       replaced: (services: readonly KubeObject[]) => {
         this.existing.clear();
@@ -199,16 +206,19 @@ export class ApiServices {
     const found = this.existing.get(name);
     const route = this.options.routeOf(split(name)[1]);
     if (route === 'Cluster' || wanted === undefined) {
+      this.held.delete(name);
       // A return deletes them, too: requests find the cluster's own types while there is no APIService.
       if (found !== undefined && this.isOwn(found)) await deleteApiService(this.options.client, found);
       return;
     }
     const { group, version } = wanted;
     const isClaimed = route === 'Annex' && found !== undefined && isAutomanaged(found);
-    if (found !== undefined && !isClaimed && !this.isOwn(found)) {
-      this.options.refused(group, version, refusalOf(name, found));
+    const refusal = isClaimed ? undefined : this.refusalFor(name, group, found, route);
+    if (refusal !== undefined) {
+      this.options.refused(group, version, refusal);
       return;
     }
+    this.held.add(name);
     const existing = isClaimed ? claimedByAnnex(found) : found;
     const wish = this.desiredState(name, wanted, existing);
     if (wish === undefined) this.options.registered(group, version);
@@ -237,6 +247,24 @@ export class ApiServices {
     if (existing !== undefined && same && !news) return undefined;
     const metadata = { ...base.metadata, annotations: { ...annotations, [FINGERPRINT]: wanted.fingerprint } };
     return { ...base, metadata: ownerReferences.length === 0 ? metadata : { ...metadata, ownerReferences }, spec };
+  }
+
+  /** Returns why a group version is not registered; undefined if it may be. */
+  private refusalFor(
+    name: string,
+    group: string,
+    found: KubeObject | undefined,
+    route: GroupRoute,
+  ): Refusal | undefined {
+    if (found !== undefined) return this.isOwn(found) ? undefined : refusalOf(name, found);
+    // Clients would prefer a version of Annex, or take its types for those of the group's owner.
+    if (route === 'Annex' || this.held.has(name) || this.options.allowedGroups.includes(group)) return undefined;
+    for (const [other, service] of this.existing) {
+      if (split(other)[1] !== group || this.isOwn(service)) continue;
+      const { message } = refusalOf(other, service);
+      return { reason: 'GroupTaken', message: `${message}; versions of Annex beside it need --allow-cluster-groups` };
+    }
+    return undefined;
   }
 
   /** Reports whether this release made the APIService. Another release has the same label, but another Service and owner. */
@@ -291,5 +319,6 @@ function refusalOf(name: string, service: KubeObject): Refusal {
   return { reason: 'Conflict', message: `the APIService ${name} belongs to ${server}, the Service ${place}` };
 }
 
+/** Reports whether a release of Annex made the APIService, this one or another. */
 export const isManagedByAnnex = (service: KubeObject): boolean =>
   stringAt(service.metadata.labels, MANAGED_BY) === MANAGER;

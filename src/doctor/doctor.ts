@@ -1,5 +1,6 @@
 import { ClusterClient } from '../client/cluster-client.js';
 import type { Options } from '../server/options/options.js';
+import { KubeApiservers } from '../controllers/adoption/switch/kube-apiservers.js';
 import type { Clock } from '../util/clock.js';
 import { servedAuthorities } from './authorities.js';
 import { checkAdoptions } from './adoptions.js';
@@ -19,8 +20,10 @@ import {
   mainRights,
   type ServiceOptions,
 } from './cluster.js';
+import { checkDiscovery } from './discovery.js';
 import { checkFiles } from './files.js';
 import { checkLeftOvers } from './left-overs.js';
+import { checkRegistration } from './registration.js';
 import { type Finding, skipped, failed } from './finding.js';
 import { checkStore } from './store.js';
 
@@ -30,6 +33,7 @@ export interface Clients {
   readonly authn: Cluster;
   readonly authz: Cluster;
   readonly server: string;
+  readonly servers: Pick<KubeApiservers, 'everywhere'>;
   close(): void;
 }
 
@@ -58,7 +62,7 @@ export async function* examineCluster(
   service: ServiceOptions,
   known: ServerFacts,
 ): AsyncGenerator<Finding> {
-  const { main, authn, authz, server } = clients;
+  const { main, authn, authz, server, servers } = clients;
   const reachable = await checkReachable(main, server);
   yield reachable;
   if (reachable.verdict === 'failed') {
@@ -70,8 +74,10 @@ export async function* examineCluster(
   yield await checkRights('rights to authenticate', authn, AUTHENTICATION_RIGHTS);
   yield await checkRights('rights to authorize', authz, AUTHORIZATION_RIGHTS);
   yield* await checkApiServices(main, service, known);
+  yield await checkRegistration(main);
   yield await checkAdoptions(main);
   yield await checkLeftOvers(main);
+  yield await checkDiscovery(main, servers);
   yield await checkFrontProxy(authn, known.now);
   yield await checkTokenReview(authn);
   yield await checkAccessReview(authz);
@@ -89,10 +95,12 @@ function loadClients(options: Options, clock: Clock): Clients | Finding {
     const main = load(kubeconfig);
     const authn = authenticationKubeconfig === '' ? main : load(authenticationKubeconfig);
     const authz = authorizationKubeconfig === '' ? main : load(authorizationKubeconfig);
+    const servers = new KubeApiservers({ client: main, clock, addresses: options.clusterApiServers });
     const close = (): void => {
+      servers.close();
       for (const client of loaded) client.close();
     };
-    return { main, authn, authz, server: main.server, close };
+    return { main, authn, authz, server: main.server, servers, close };
   } catch (error) {
     for (const client of loaded) client.close();
     return failed(

@@ -244,6 +244,24 @@ describe('rendered', () => {
     expect(stdout).toBe(read(golden, `${name}.yaml`));
   });
 
+  test('two releases share no object of the cluster, and the second one registers only groups of its own', () => {
+    const render = (release: string, namespace: string, ...args: string[]): JsonObject[] =>
+      documents(
+        templateAs(release, '--namespace', namespace, '--set', 'adoption.groups={a.example.com}', ...args).stdout,
+      );
+    const second = render('second', 'other', '--set', 'registerDefinitions=false');
+    const keys = (objects: JsonObject[]): string[] =>
+      objects.map((object) => {
+        const { name = '', namespace = '' } = objectAt(object, 'metadata') ?? {};
+        return `${String(object['kind'])} ${String(namespace)}/${String(name)}`;
+      });
+    const first = keys(render('annex', 'annex-system'));
+    expect(first.length).toBeGreaterThan(10);
+    expect(keys(second).filter((key) => first.includes(key))).toEqual([]);
+    expect(container(second)['args']).toContain('--register-definitions=false');
+    expect(container(second)['args']).toContain('--owner-cluster-role=second');
+  });
+
   test('releases whose names differ in the last of 53 characters share no name', () => {
     const namesOf = (release: string): string[] =>
       documents(templateAs(release, '--values', join(chart, 'ci/full-values.yaml')).stdout)

@@ -8,6 +8,7 @@ import { AdoptedDefinitions, isCopy } from '../../apimachinery/meta/adopted-defi
 import { adoptionGate } from '../../aggregation/adoption-gate.js';
 import { AdoptionWrites } from '../../controllers/adoption/return/adoption-writes.js';
 import { ApiServices, type ApiServicesOptions, type ServedGroupVersion } from '../../aggregation/api-services.js';
+import { kubernetesGroups } from '../../aggregation/cluster-groups.js';
 import { ClusterNamespaces } from '../../aggregation/cluster-namespaces.js';
 import { Owner } from '../../aggregation/owner.js';
 import { ClusterQuotas } from '../../aggregation/resource-quota.js';
@@ -156,12 +157,14 @@ function registrationOf(
     errorLogger({ logger }, 'registration'),
   );
   const owner = new Owner(options.ownerClusterRole);
-  const served = (): ServedGroupVersion[] => groupVersions(registry);
+  const served = (): ServedGroupVersion[] =>
+    groupVersions(registry).filter(({ group }) => options.registerDefinitions || group !== RESOURCE_DEFINITIONS.group);
   const services = new ApiServices({
     client: clients.main,
     clock,
     service: { namespace: options.serviceNamespace, name: options.serviceName, port: options.servicePort },
     caBundle: () => certificates.caBundle,
+    allowedGroups: options.allowClusterGroups,
     owner,
     served,
     routeOf: (group) => adopted.routeOf(group),
@@ -219,6 +222,7 @@ function clusterAdmission(
       "--admission-from-cluster=false: the cluster's webhooks and policies do not apply to the types that Annex serves",
     );
   }
+  const groups = kubernetesGroups(RESOURCE_DEFINITIONS, options.allowClusterGroups);
   const plugins = aggregatedPlugins({
     ...parts,
     options,
@@ -227,7 +231,7 @@ function clusterAdmission(
     metrics: registry,
     sources: followed?.sources,
   });
-  const admission = admissionChain([gate, ...plugins], new AdmissionMetrics(registry, () => clock.monotonic()));
+  const admission = admissionChain([gate, groups, ...plugins], new AdmissionMetrics(registry, () => clock.monotonic()));
   return { admission, followed };
 }
 

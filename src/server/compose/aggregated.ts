@@ -9,6 +9,7 @@ import { RequestHeaderAuthenticator, type RequestHeaderConfig } from '../../auth
 import { UnionRequestAuthenticator } from '../../authentication/request/union.js';
 import { X509Authenticator } from '../../authentication/request/x509.js';
 import { FrontProxyTrust } from '../../aggregation/front-proxy.js';
+import { releaseWithDefinitions } from '../../aggregation/other-release.js';
 import { ForgedHeaderCount } from '../../aggregation/trusted-headers.js';
 import { ClusterClient } from '../../client/cluster-client.js';
 import type { Backend } from '../../storage/interfaces.js';
@@ -142,6 +143,18 @@ async function loadTrust(client: ClusterClient): Promise<FrontProxyTrust> {
   }
 }
 
+/** Throws StartError if another release serves ResourceDefinitions: users would create them there, and take them for those of this release. */
+async function assertOnlyRelease(client: ClusterClient, options: Options): Promise<void> {
+  if (!options.registerDefinitions) return;
+  const own = { namespace: options.serviceNamespace, name: options.serviceName };
+  // A cluster that does not answer is reported later, and does not keep a replica from starting.
+  const other = await releaseWithDefinitions(client, own).catch(() => undefined);
+  if (other === undefined) return;
+  throw new StartError(
+    `the APIService v1.kubeannex.io belongs to another release of Annex, the Service ${other}: delete it if that release is gone, or start this one with --register-definitions=false and manage its ResourceDefinitions at its own Service`,
+  );
+}
+
 /** Starts `annex serve` as an aggregated API server of a cluster. Resolves when it is listening and its startup work is done. */
 export async function startAggregated(
   options: Options,
@@ -153,6 +166,7 @@ export async function startAggregated(
   const stop = new AbortController();
   if (options.storageBackend === 'embedded') makeDataDirectory(resolve(options.dataDir));
   const trust = await loadTrust(clients.authn);
+  await assertOnlyRelease(clients.main, options);
   const context = serverContext(options, root, clock, logger);
   const metrics = new AggregationMetrics(context);
   const { links } = metrics;

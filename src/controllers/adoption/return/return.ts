@@ -10,7 +10,13 @@ import { RateLimit } from '../rate-limit.js';
 import type { Stages } from '../replica-stages.js';
 import type { AnnexDefinitions } from '../switch/annex-definitions.js';
 import { backDoor, type ClusterDefinitions } from '../switch/cluster-definitions.js';
-import { clusterRevision, measureRevisions, RAISE_SLACK, revisionsDuringSwitch } from '../switch/cluster-revision.js';
+import {
+  clusterRevision,
+  LAST_REVISION_ROOM,
+  measureRevisions,
+  RAISE_SLACK,
+  revisionsDuringSwitch,
+} from '../switch/cluster-revision.js';
 import { DISCOVERED, type Discovery } from '../switch/discovery.js';
 import type { Fence, FenceException } from '../switch/fence.js';
 import { type ConditionUpdate, type Journal, NO_SWITCH } from '../switch/journal.js';
@@ -168,7 +174,7 @@ export class Return {
       });
       const now = await backend.currentRevision();
       // While writes are refused, raising would prolong the refusal.
-      if (!this.skipsRaise) await this.raise.raiseAbove(now + LAST_REVISIONS, signal);
+      if (!this.skipsRaise) await this.raise.raiseAbove(now + LAST_REVISIONS + LAST_REVISION_ROOM, signal);
       await carrier.drain(now, SMALL_BACKLOG, COPY_MILLIS, signal);
     });
     return loadedAbove;
@@ -187,7 +193,7 @@ export class Return {
   private async lastRevision(objects: number, signal: AbortSignal): Promise<Revision> {
     const { backend, clock, copyRate } = this.options;
     const { now, perSecond } = await measureRevisions(() => backend.currentRevision(), clock, signal);
-    return now + revisionsDuringSwitch({ perSecond, objects, copyRate, least: LAST_REVISIONS });
+    return now + revisionsDuringSwitch({ perSecond, objects, copyRate, least: LAST_REVISIONS }) + LAST_REVISION_ROOM;
   }
 
   /**
@@ -245,8 +251,10 @@ export class Return {
       'Annex accepts no writes for a few seconds',
     );
     this.stepTimer.begin();
+    let last: Revision = 0;
     for (const stage of ['Closing', 'Returning'] as const) {
-      await annexDefinitions.setStage(stage);
+      if (stage === 'Closing') await annexDefinitions.setStage(stage);
+      else last = await annexDefinitions.setReturning((await backend.currentRevision()) + LAST_REVISION_ROOM);
       const isThere = (stages: Stages): boolean => types.every(({ resource }) => stages[resource] === stage);
       await replicas.everywhere('the end of writes', isThere, STAGE_MILLIS, signal, GONE_MILLIS);
     }
@@ -258,7 +266,7 @@ export class Return {
     this.stepTimer.end('dependents');
     // Lists return nothing newer from here on: watch caches of kube-apiservers have to start above it.
     if (!this.skipsRaise) {
-      const shown = (await backend.currentRevision()) + RAISE_SLACK;
+      const shown = Math.max(await backend.currentRevision(), last) + RAISE_SLACK;
       await this.raise.raiseAbove(shown, signal, 0);
       if (shown >= loadedAbove) await clusterDefinitions.reload();
     }

@@ -38,7 +38,7 @@ function setUp(deletions: number) {
       },
     },
     servers: {
-      everywhere: async (what, holds) => {
+      everywhere: async (_, holds) => {
         const nobody = (): Promise<never> => Promise.reject(new Error('nobody is asked'));
         await holds({ call: nobody, plain: nobody, discovery: nobody });
       },

@@ -11,6 +11,7 @@ import { Source } from '../source/source.js';
 import { AnnexDefinitions } from './annex-definitions.js';
 import {
   clusterRevision,
+  LAST_REVISION_ROOM,
   measureRevisions,
   RAISE_SLACK,
   raiseCluster,
@@ -298,10 +299,10 @@ export class Switch implements ReturnParts {
     const names = definitions.map(({ metadata }) => metadata.name ?? '');
     // A previous leader has raised it, and the routes are being removed.
     if (definitions.some(({ metadata }) => metadata.annotations?.[ADOPTION_STAGE] === 'Left')) return;
-    await this.annexDefinitions.setStage('Returning');
+    const last = await this.annexDefinitions.setReturning((await backend.currentRevision()) + LAST_REVISION_ROOM);
     const isThere = (stages: Stages): boolean => names.every((name) => stages[name] === 'Returning');
     await replicas.everywhere('the end of watches', isThere, STAGE_MILLIS, signal);
-    await raiseCluster(this.options, (await backend.currentRevision()) + RAISE_SLACK, signal);
+    await raiseCluster(this.options, Math.max(await backend.currentRevision(), last) + RAISE_SLACK, signal);
   }
 
   private typesOf(crds: readonly KubeObject[]): readonly AdoptedType[] {
