@@ -3,7 +3,14 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Ajv } from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
-import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../src/apimachinery/json/json.js';
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  objectAt,
+  stringAt,
+  textOf,
+} from '../../src/apimachinery/json/json.js';
 import { normalizeArguments, serveCommand } from '../../src/server/options/command-line.js';
 import type { Options } from '../../src/server/options/options.js';
 
@@ -252,8 +259,8 @@ describe('rendered', () => {
     const second = render('second', 'other', '--set', 'registerDefinitions=false');
     const keys = (objects: JsonObject[]): string[] =>
       objects.map((object) => {
-        const { name = '', namespace = '' } = objectAt(object, 'metadata') ?? {};
-        return `${String(object['kind'])} ${String(namespace)}/${String(name)}`;
+        const metadata = objectAt(object, 'metadata') ?? {};
+        return `${textOf(object['kind'])} ${textOf(metadata['namespace'])}/${textOf(metadata['name'])}`;
       });
     const first = keys(render('annex', 'annex-system'));
     expect(first.length).toBeGreaterThan(10);

@@ -69,20 +69,17 @@ export class Informer {
   }
 }
 
-/**
- * Lists through one kube-apiserver: after a list of Annex, revisions must not go back, whichever replica answers, or the cluster. (A cluster
- * that has passed the first revision of Annex is above its lists, until the switch is given up.)
- */
+/** Lists through one kube-apiserver: while Annex answers, revisions must not go back, whichever replica it is. */
 export function* readerOf(world: World, server: ApiServer): Party {
   let revision = 0;
   for (;;) {
     yield;
     const store = world.store(server);
-    if (store === undefined) continue;
+    if (world.isMeddled || world.isBroken || !server.known.annex) revision = 0;
+    if (store === undefined || !server.known.annex) continue;
     const now = listedRevision(world, server, store);
-    if (world.isMeddled || world.isBroken) revision = 0;
     if (now < revision) world.violations.push(`the revision of a list went back from ${revision} to ${now}`);
-    revision = server.known.annex ? now : 0;
+    revision = now;
   }
 }
 
