@@ -244,7 +244,10 @@ export class World {
       for (let i = this.random.below(20); i > 0; i--) yield;
       // Rarely far beyond the margin.
       this.etcd.revision += this.random.once(60) ? 2 * MARGIN : this.random.below(3);
-      if (this.annex !== undefined) this.annexRevision = this.annex.revision += this.random.below(10);
+      // Beyond the room only when every replica knows the last revision.
+      const isPinned = this.replicas.every(({ stage }) => stage === 'Returning' || stage === 'Left');
+      const written = isPinned && this.random.once(2) ? 2 * PIN_ROOM : this.random.below(10);
+      if (this.annex !== undefined) this.annexRevision = this.annex.revision += written;
       yield;
     }
   }
