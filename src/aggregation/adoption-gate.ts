@@ -2,10 +2,11 @@ import type { AdmissionAttributes, AdmissionPlugin } from '../admission/interfac
 import { newForbidden } from '../apimachinery/meta/errors.js';
 import {
   type AdoptedDefinitions,
+  ADOPTION_LAST_REVISION,
   ADOPTION_STAGE,
   newGroupMovingError,
 } from '../apimachinery/meta/adopted-definitions.js';
-import type { GroupResource, KubeObject } from '../apimachinery/meta/meta.js';
+import type { GroupResource } from '../apimachinery/meta/meta.js';
 import { LOOPBACK_USER } from '../authentication/user/user.js';
 
 /**
@@ -35,12 +36,13 @@ export function adoptionGate(
 
 function assertStageUnchanged({ resource, name, object, oldObject, operation, user }: AdmissionAttributes): void {
   if (operation === 'DELETE' || user === LOOPBACK_USER) return;
-  if (stageOf(object) === stageOf(oldObject)) return;
+  const isKept = (annotation: string): boolean =>
+    object?.metadata.annotations?.[annotation] === oldObject?.metadata.annotations?.[annotation];
+  const changed = [ADOPTION_STAGE, ADOPTION_LAST_REVISION].find((annotation) => !isKept(annotation));
+  if (changed === undefined) return;
   throw newForbidden(
     resource,
     name,
-    `the annotation ${ADOPTION_STAGE} records the progress of an Adoption and is set only by Annex`,
+    `the annotation ${changed} records the progress of an Adoption and is set only by Annex`,
   );
 }
-
-const stageOf = (object: KubeObject | undefined): string | undefined => object?.metadata.annotations?.[ADOPTION_STAGE];

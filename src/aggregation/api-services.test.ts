@@ -10,6 +10,7 @@ import { Owner } from './owner.js';
 
 const FINGERPRINT = 'kubeannex.io/fingerprint';
 const ROLES = '/apis/rbac.authorization.k8s.io/v1/clusterroles?fieldSelector=metadata.name%3Dannex';
+const ROLES_OF_A = ROLES.replace(/annex$/, 'a');
 const SERVICES = '/apis/apiregistration.k8s.io/v1/apiservices';
 
 /** A cluster that contains only APIServices, and delivers their watch events synchronously. */
@@ -17,6 +18,8 @@ class Cluster {
   readonly services = new Map<string, KubeObject>();
   readonly listeners = new Map<string, { listener: ClusterListener; failed: (error: unknown) => void }>();
   readonly writes: string[] = [];
+  readonly deletions: JsonObject[] = [];
+  private revision = 0;
   refusal: ClusterError | undefined;
 
   follow(path: string, listener: ClusterListener, _: AbortSignal, failed: (error: unknown) => void): Promise<void> {
@@ -27,16 +30,19 @@ class Cluster {
   must(method: string, path: string, body?: JsonObject): Promise<KubeObject | undefined> {
     if (this.refusal !== undefined) return Promise.reject(this.refusal);
     const object = body === undefined ? undefined : (deepCopy(body) as KubeObject);
-    const name = object?.metadata.name ?? path.slice(SERVICES.length + 1);
+    const name = method === 'POST' ? (object?.metadata.name ?? '') : path.slice(SERVICES.length + 1);
     this.writes.push(`${method} ${name}`);
-    if (object === undefined) this.remove(name);
-    else this.put(object);
+    if (method === 'DELETE') {
+      this.deletions.push(body ?? {});
+      this.remove(name);
+    } else if (object !== undefined) this.put(object);
     return Promise.resolve(object);
   }
 
-  put(object: KubeObject): void {
-    this.services.set(object.metadata.name ?? '', object);
-    this.listener(SERVICES).upsert(object);
+  put({ metadata, ...object }: KubeObject): void {
+    const stored = { ...object, metadata: { ...metadata, resourceVersion: String(++this.revision) } };
+    this.services.set(metadata.name ?? '', stored);
+    this.listener(SERVICES).upsert(stored);
   }
 
   remove(name: string): void {
@@ -80,13 +86,19 @@ function setUp({ owner = '' }: { owner?: string } = {}) {
   const cluster = new Cluster();
   const clock = new FakeClock();
   const reported: string[] = [];
-  const state = { served: [version('a.example.com')], bundle: 'CA', route: 'Ordinary' as GroupRoute };
+  const state = {
+    served: [version('a.example.com')],
+    bundle: 'CA',
+    route: 'Ordinary' as GroupRoute,
+    allowed: [] as string[],
+  };
   const owning = new Owner(owner);
   const services = new ApiServices({
     client: cluster,
     clock,
     service: { namespace: 'system', name: 'annex', port: 443 },
     caBundle: () => state.bundle,
+    allowedGroups: state.allowed,
     owner: owning,
     served: () => state.served,
     routeOf: () => state.route,
@@ -94,7 +106,8 @@ function setUp({ owner = '' }: { owner?: string } = {}) {
     inOrder: () => void reported.push('in order'),
     failed: (group, name, error) => void reported.push(`failed ${group}/${name}: ${String(error)}`),
     registered: (group, name) => void reported.push(`registered ${group}/${name}`),
-    refused: (group, name, why) => void reported.push(`refused ${group}/${name}: ${why}`),
+    refused: (group, name, { reason, message }) =>
+      void reported.push(`refused ${group}/${name}: ${reason}: ${message}`),
   });
   const { signal } = new AbortController();
   owning.follow(cluster, signal, {
@@ -134,12 +147,11 @@ describe('ApiServices', () => {
     state.route = 'Cluster';
     services.changed();
     await settle();
-    expect(cluster.get('v1.a.example.com').metadata).toEqual({
-      name: 'v1.a.example.com',
-      uid: 'u',
-      labels: { own: 'x', [label]: 'true' },
-    });
-    expect(cluster.spec('v1.a.example.com')).toEqual(spec);
+    // In the state that was read; kube-apiserver makes its own.
+    expect(cluster.services.has('v1.a.example.com')).toBe(false);
+    const preconditions = { uid: 'u', resourceVersion: '3' };
+    expect(cluster.deletions).toEqual([{ apiVersion: 'v1', kind: 'DeleteOptions', preconditions }]);
+    cluster.put({ metadata: { name: 'v1.a.example.com', uid: 'u2', labels: { [label]: 'onstart' } }, spec });
     const writes = cluster.writes.length;
     services.changed();
     await settle();
@@ -209,17 +221,94 @@ describe('ApiServices', () => {
     expect([...cluster.services.keys()]).toEqual(['v1.other.example.com']);
   });
 
-  test.each([
-    ['a definition of the cluster', {}, /the cluster itself, which serves a CustomResourceDefinition/],
-    ['another server', { service: { name: 'x' } }, /belongs to another server$/],
-  ])('leaves a group version to %s', async (_, spec, why) => {
-    const { cluster, reported } = setUp();
-    cluster.services.set('v1.a.example.com', { metadata: { name: 'v1.a.example.com' }, spec });
+  const OURS = { service: { namespace: 'system', name: 'annex', port: 443 } };
+  const LABELS = { 'app.kubernetes.io/managed-by': 'annex' };
+  const roleOf = (name: string) => ({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    name,
+    uid: name,
+  });
+
+  test.each<[string, JsonObject, Partial<KubeObject['metadata']>, RegExp]>([
+    ['a definition of the cluster', {}, {}, /GroupVersionTaken: .* the cluster itself, which serves a CustomResource/],
+    [
+      'another server',
+      { service: { namespace: 'n', name: 'x' } },
+      {},
+      /Conflict: .* another server, the Service n\/x$/,
+    ],
+    ['one that nobody has labelled', OURS, {}, /Conflict: .* another server, the Service system\/annex$/],
+    ...(['name', 'namespace'] as const).map((field): [string, JsonObject, KubeObject['metadata'], RegExp] => [
+      `a release with another ${field} of the Service`,
+      { service: { ...OURS.service, [field]: 'second' } },
+      { labels: LABELS },
+      /Conflict: .* another release of Annex, the Service .*second/,
+    ]),
+    [
+      'a release with another owner',
+      OURS,
+      { labels: LABELS, ownerReferences: [roleOf('b')] },
+      /Conflict: .* another rel/,
+    ],
+  ])('leaves a group version to %s', async (_, spec, metadata, why) => {
+    const { cluster, state, services, reported } = setUp({ owner: 'a' });
+    cluster.services.set('v1.a.example.com', { metadata: { name: 'v1.a.example.com', ...metadata }, spec });
+    cluster.listener(ROLES_OF_A).replaced([{ metadata: { name: 'a', uid: 'a' } }]);
     cluster.synced();
     await settle();
     expect(cluster.writes).toEqual([]);
-    expect(reported.filter((text) => text !== 'in order').at(-1)).toMatch(why);
+    expect(reported.filter((text) => text.startsWith('refused')).at(-1)).toMatch(why);
+    // Neither when it is no longer served, nor when the group returns to the cluster.
+    state.served = [];
+    services.changed();
+    state.route = 'Cluster';
+    services.changed();
+    await settle();
+    expect(cluster.writes).toEqual([]);
+    state.served = [version('a.example.com')];
+    state.route = 'Ordinary';
     cluster.remove('v1.a.example.com');
+    await settle();
+    expect(cluster.writes).toEqual(['POST v1.a.example.com']);
+  });
+
+  test('adds no version to a group of somebody else, unless a flag allows it or the group is adopted', async () => {
+    const { cluster, state, services, reported } = setUp();
+    const other = { metadata: { name: 'v1beta1.a.example.com' }, spec: { service: { namespace: 'n', name: 'x' } } };
+    cluster.services.set('v1beta1.a.example.com', other);
+    cluster.services.set('v1.other.example.com', { metadata: { name: 'v1.other.example.com' }, spec: {} });
+    cluster.synced();
+    await settle();
+    expect(cluster.writes).toEqual([]);
+    expect(reported.filter((text) => text.startsWith('refused')).at(-1)).toMatch(
+      /GroupTaken: the APIService v1beta1.a.example.com belongs to another server, .* need --allow-cluster-groups$/,
+    );
+    state.allowed.push('a.example.com');
+    services.changed();
+    await settle();
+    expect(cluster.writes).toEqual(['POST v1.a.example.com']);
+    // What this replica has registered is repaired in any case.
+    state.allowed.length = 0;
+    cluster.remove('v1.a.example.com');
+    await settle();
+    expect(cluster.writes.slice(1)).toEqual(['POST v1.a.example.com']);
+    const adopted = setUp();
+    adopted.state.route = 'Annex';
+    adopted.cluster.services.set('v1beta1.a.example.com', other);
+    adopted.cluster.synced();
+    await settle();
+    expect(adopted.cluster.writes).toEqual(['POST v1.a.example.com']);
+  });
+
+  test('registers a version when the last APIService of somebody else leaves the group', async () => {
+    const { cluster } = setUp();
+    const name = 'v1beta1.a.example.com';
+    cluster.services.set(name, { metadata: { name }, spec: {} });
+    cluster.synced();
+    await settle();
+    expect(cluster.writes).toEqual([]);
+    cluster.remove(name);
     await settle();
     expect(cluster.writes).toEqual(['POST v1.a.example.com']);
   });

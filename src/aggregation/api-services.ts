@@ -1,6 +1,13 @@
 import type { X509Certificate } from 'node:crypto';
-import { deepEqual, type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { deepEqual, type JsonObject, objectAt, stringAt, textOf } from '../apimachinery/json/json.js';
 import { type KubeObject, nameOf } from '../apimachinery/meta/meta.js';
+import {
+  API_SERVICES as PATH,
+  AUTOMANAGED,
+  deleteApiService,
+  isAutomanaged,
+  serviceOf,
+} from '../client/api-services.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
 import { type Clock, sleep, type Timer } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
@@ -8,11 +15,8 @@ import type { GroupRoute } from '../apimachinery/meta/adopted-definitions.js';
 import { CaBundles, bundleContains } from './ca-bundles.js';
 import type { Owner } from './owner.js';
 
-const PATH = '/apis/apiregistration.k8s.io/v1/apiservices';
 const MANAGED_BY = 'app.kubernetes.io/managed-by';
 const MANAGER = 'annex';
-/** The label that kube-apiserver maintains on APIServices of CustomResourceDefinitions. */
-const AUTOMANAGED = 'kube-aggregator.kubernetes.io/automanaged';
 /**
  * Identifies what the group version serves: the cluster's API server reloads discovery and OpenAPI when the APIService changes, or else
  * once a minute.
@@ -33,6 +37,12 @@ interface ServiceReference {
   readonly port: number;
 }
 
+/** Why a group version cannot be registered: the cluster itself serves it, or somebody else's APIService is in the way. */
+export interface Refusal {
+  readonly reason: 'GroupVersionTaken' | 'GroupTaken' | 'Conflict';
+  readonly message: string;
+}
+
 /** A group version to register, with its rank among the group's versions (0 is preferred). */
 export interface ServedGroupVersion {
   readonly group: string;
@@ -48,6 +58,8 @@ export interface ApiServicesOptions {
   readonly service: ServiceReference;
   /** PEM of the CA of the serving certificate. */
   caBundle(): string;
+  /** Groups in which this release may add versions to those of the cluster or of another server. */
+  readonly allowedGroups: readonly string[];
   /** The owner of the APIServices. */
   readonly owner: Owner;
   /** Returns the group versions served now. */
@@ -62,8 +74,8 @@ export interface ApiServicesOptions {
   failed(group: string, version: string, error: unknown): void;
   /** Called when the group version is registered as it should be. */
   registered(group: string, version: string): void;
-  /** Called when the group version belongs to a definition of the cluster or to another server. */
-  refused(group: string, version: string, why: string): void;
+  /** Called when the group version belongs to a definition of the cluster, to another release of Annex, or to another server. */
+  refused(group: string, version: string, refusal: Refusal): void;
 }
 
 /**
@@ -76,6 +88,8 @@ export class ApiServices {
   private readonly queue: WorkQueue;
   private readonly bundles: CaBundles;
   private synced = false;
+  /** The names that this replica has registered: it makes them anew whatever else there is of the group. Bounded by the served versions. */
+  private readonly held = new Set<string>();
   /** The names of APIServices that could not be written. */
   private readonly failing = new Set<string>();
   /** The APIServices served at startup that have not been reconciled yet. */
@@ -124,6 +138,9 @@ export class ApiServices {
         this.existing.delete(nameOf(service));
         this.bundles.forget(nameOf(service));
         this.queue.add(nameOf(service));
+        // It may have been what kept the other versions of its group from being registered.
+        const [, group] = split(nameOf(service));
+        for (const one of this.options.served()) if (one.group === group) this.queue.add(`${one.version}.${group}`);
       },
       replaced: (services: readonly KubeObject[]) => {
         this.existing.clear();
@@ -156,7 +173,7 @@ export class ApiServices {
     if (!this.synced) return false;
     return this.options.served().every(({ group, version }) => {
       const service = this.existing.get(`${version}.${group}`);
-      if (service === undefined || !isManagedByAnnex(service)) return true;
+      if (service === undefined || !this.isOwn(service)) return true;
       return bundleContains(stringAt(objectAt(service, 'spec'), 'caBundle') ?? '', authority);
     });
   }
@@ -165,7 +182,7 @@ export class ApiServices {
   changed(): void {
     if (!this.synced) return;
     for (const { group, version } of this.options.served()) this.queue.add(`${version}.${group}`);
-    for (const [name, service] of this.existing) if (isManagedByAnnex(service)) this.queue.add(name);
+    for (const [name, service] of this.existing) if (this.isOwn(service)) this.queue.add(name);
   }
 
   private announce(): void {
@@ -188,22 +205,21 @@ export class ApiServices {
     const wanted = this.options.served().find(({ group, version }) => `${version}.${group}` === name);
     const found = this.existing.get(name);
     const route = this.options.routeOf(split(name)[1]);
-    if (route === 'Cluster') {
-      // Not deleted: requests would find nothing until kube-apiserver has created its own.
-      if (found !== undefined && isManagedByAnnex(found))
-        await this.options.client.must('PUT', `${PATH}/${name}`, returnedToCluster(found));
-      return;
-    }
-    if (wanted === undefined) {
-      if (found !== undefined && isManagedByAnnex(found)) await this.options.client.must('DELETE', `${PATH}/${name}`);
+    if (route === 'Cluster' || wanted === undefined) {
+      this.held.delete(name);
+      // A return deletes them, too: requests find the cluster's own types while there is no APIService.
+      if (found !== undefined && this.isOwn(found)) await deleteApiService(this.options.client, found);
       return;
     }
     const { group, version } = wanted;
-    const existing = route === 'Annex' && found !== undefined && isAutomanaged(found) ? claimedByAnnex(found) : found;
-    if (existing !== undefined && !isManagedByAnnex(existing)) {
-      this.options.refused(group, version, `the APIService ${name} belongs to ${ownerDescription(existing)}`);
+    const isClaimed = route === 'Annex' && found !== undefined && isAutomanaged(found);
+    const refusal = isClaimed ? undefined : this.refusalFor(name, group, found, route);
+    if (refusal !== undefined) {
+      this.options.refused(group, version, refusal);
       return;
     }
+    this.held.add(name);
+    const existing = isClaimed ? claimedByAnnex(found) : found;
     const wish = this.desiredState(name, wanted, existing);
     if (wish === undefined) this.options.registered(group, version);
     else if (existing === undefined) await this.options.client.must('POST', PATH, wish);
@@ -233,6 +249,36 @@ export class ApiServices {
     return { ...base, metadata: ownerReferences.length === 0 ? metadata : { ...metadata, ownerReferences }, spec };
   }
 
+  /** Returns why a group version is not registered; undefined if it may be. */
+  private refusalFor(
+    name: string,
+    group: string,
+    found: KubeObject | undefined,
+    route: GroupRoute,
+  ): Refusal | undefined {
+    if (found !== undefined) return this.isOwn(found) ? undefined : refusalOf(name, found);
+    // Clients would prefer a version of Annex, or take its types for those of the group's owner.
+    if (route === 'Annex' || this.held.has(name) || this.options.allowedGroups.includes(group)) return undefined;
+    for (const [other, service] of this.existing) {
+      if (split(other)[1] !== group || this.isOwn(service)) continue;
+      const { message } = refusalOf(other, service);
+      return { reason: 'GroupTaken', message: `${message}; versions of Annex beside it need --allow-cluster-groups` };
+    }
+    return undefined;
+  }
+
+  /** Reports whether this release made the APIService. Another release has the same label, but another Service and owner. */
+  private isOwn(service: KubeObject): boolean {
+    const { name, namespace } = this.options.service;
+    const target = serviceOf(service);
+    return (
+      isManagedByAnnex(service) &&
+      target?.['name'] === name &&
+      target['namespace'] === namespace &&
+      !this.options.owner.isForeign(service.metadata.ownerReferences ?? [])
+    );
+  }
+
   private spec({ group, version, rank }: ServedGroupVersion, existing: KubeObject | undefined): JsonObject {
     const { service } = this.options;
     const name = `${version}.${group}`;
@@ -249,23 +295,10 @@ export class ApiServices {
   }
 }
 
-const isAutomanaged = (service: KubeObject): boolean =>
-  stringAt(service.metadata.labels, AUTOMANAGED) !== undefined &&
-  objectAt(objectAt(service, 'spec'), 'service') === undefined;
-
 /** The label is removed together with the spec: kube-apiserver restores an APIService that has it within a second. */
 function claimedByAnnex(service: KubeObject): KubeObject {
   const { [AUTOMANAGED]: _, ...labels } = service.metadata.labels ?? {};
   return { ...service, metadata: { ...service.metadata, labels: { ...labels, [MANAGED_BY]: MANAGER } } };
-}
-
-/** Returns the APIService as kube-apiserver creates it for a CustomResourceDefinition. */
-function returnedToCluster(service: KubeObject): KubeObject {
-  const { [MANAGED_BY]: _, ...labels } = service.metadata.labels ?? {};
-  const { ownerReferences: _owners, annotations: _annotations, ...metadata } = service.metadata;
-  const { group, version, groupPriorityMinimum, versionPriority } = objectAt(service, 'spec') ?? {};
-  const spec = { group, version, groupPriorityMinimum, versionPriority } as JsonObject;
-  return { ...service, metadata: { ...metadata, labels: { ...labels, [AUTOMANAGED]: 'true' } }, spec };
 }
 
 /** `<version>.<group>`; versions have no dots. */
@@ -275,9 +308,17 @@ function split(name: string): [version: string, group: string] {
 }
 
 /** The cluster registers its own types, and labels those of definitions. */
-function ownerDescription(service: KubeObject): string {
-  if (objectAt(objectAt(service, 'spec'), 'service') !== undefined) return 'another server';
-  return 'the cluster itself, which serves a CustomResourceDefinition or a type of its own there';
+function refusalOf(name: string, service: KubeObject): Refusal {
+  const target = serviceOf(service);
+  if (target === undefined) {
+    const owner = 'the cluster itself, which serves a CustomResourceDefinition or a type of its own there';
+    return { reason: 'GroupVersionTaken', message: `the APIService ${name} belongs to ${owner}` };
+  }
+  const server = isManagedByAnnex(service) ? 'another release of Annex' : 'another server';
+  const place = `${textOf(target['namespace'])}/${textOf(target['name'])}`;
+  return { reason: 'Conflict', message: `the APIService ${name} belongs to ${server}, the Service ${place}` };
 }
 
-const isManagedByAnnex = (service: KubeObject): boolean => stringAt(service.metadata.labels, MANAGED_BY) === MANAGER;
+/** Reports whether a release of Annex made the APIService, this one or another. */
+export const isManagedByAnnex = (service: KubeObject): boolean =>
+  stringAt(service.metadata.labels, MANAGED_BY) === MANAGER;

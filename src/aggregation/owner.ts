@@ -66,6 +66,12 @@ export class Owner {
     return [...existing.filter((one) => !ours(one)), reference];
   }
 
+  /** Reports whether an APIService with these owners belongs to another release: it has a ClusterRole as owner, but not this one. */
+  isForeign(existing: readonly OwnerReference[]): boolean {
+    const roles = existing.filter((one) => one.apiVersion === API_VERSION && one.kind === KIND);
+    return this.name !== '' && roles.length > 0 && !roles.some((one) => one.name === this.name);
+  }
+
   private settle(reference: OwnerReference | undefined, state: 'ready' | 'waiting'): void {
     const settled = state === 'ready';
     if (this.settled === settled && this.reference?.uid === reference?.uid) return;

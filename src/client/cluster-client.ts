@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
-import { isObject, type JsonObject, stringAt } from '../apimachinery/json/json.js';
+import { isObject, type JsonObject, objectsOf, stringAt } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { parseJson } from '../apimachinery/json/decode.js';
 import type { Clock } from '../util/clock.js';
@@ -96,6 +96,17 @@ export class ClusterClient {
     const body = parseBody(await readAll(response));
     if (response.statusCode !== 200) throw refusal('GET', path, { status: response.statusCode ?? 0, body });
     return body;
+  }
+
+  /** Returns the groups of aggregated discovery; undefined if the server has none (Kubernetes before 1.27). Throws ClusterError. */
+  async discovery(): Promise<readonly JsonObject[] | undefined> {
+    const as = (version: string): string =>
+      `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
+    const accept = `${as('v2')},${as('v2beta1')},application/json`;
+    const response = await this.open('GET', '/apis', { Accept: accept }, undefined, TIMEOUT_MILLIS);
+    const body = parseBody(await readAll(response));
+    if (response.statusCode !== 200) throw refusal('GET', '/apis', { status: response.statusCode ?? 0, body });
+    return body['kind'] === 'APIGroupDiscoveryList' ? objectsOf(body['items']) : undefined;
   }
 
   /** Like `call`, for requests that must succeed; returns undefined for 404. */

@@ -35,6 +35,7 @@ function failureMessage(adoption: JsonObject): string {
     ({ type, status, reason }) =>
       status === 'False' &&
       (type === 'Accepted' ||
+        type === 'Discovered' ||
         (type === 'Switchable' && isWanted) ||
         ['NoDefinitions', 'StoreWithoutCopies', 'ClusterError', 'Different'].includes(textOf(reason))),
   );

@@ -5,7 +5,7 @@ import { FrontProxyTrust } from '../aggregation/front-proxy.js';
 import type { ClusterAnswer, ClusterClient } from '../client/cluster-client.js';
 import { messageOf } from '../util/error-message.js';
 import { checkCaBundles } from './authorities.js';
-import { type Finding, ok, failed } from './finding.js';
+import { type Finding, ok, failed, skipped } from './finding.js';
 import { nameOf } from '../apimachinery/meta/meta.js';
 
 /** The part of a client that the checks need. */
@@ -17,6 +17,7 @@ export interface ServiceOptions {
   readonly servicePort: number;
   readonly ownerClusterRole: string;
   readonly admissionFromCluster: boolean;
+  readonly registerDefinitions: boolean;
 }
 
 export interface Right {
@@ -167,7 +168,7 @@ export async function checkApiServices(
           );
   const ours = services.filter((object) => refersTo(object, service));
   return [
-    first,
+    service.registerDefinitions ? first : skipped(check, '--register-definitions=false'),
     ...others.map((object) => available(`APIService ${nameOf(object)}`, object, service)),
     checkCaBundles(ours, known.authorities, known.now),
   ];

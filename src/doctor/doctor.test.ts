@@ -4,7 +4,7 @@ import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { type ClusterAnswer, ClusterError } from '../client/cluster-client.js';
 import { createCertificate, generateKey } from '../pki/certificates.js';
 import type { Cluster } from './cluster.js';
-import { examineCluster } from './doctor.js';
+import { type Clients, examineCluster } from './doctor.js';
 import { lineOf } from './finding.js';
 
 const REVIEWS = '/apis/authorization.k8s.io/v1';
@@ -17,6 +17,7 @@ const service = {
   servicePort: 443,
   ownerClusterRole: '',
   admissionFromCluster: true,
+  registerDefinitions: true,
 };
 
 const NOW = Date.UTC(2026, 0, 1);
@@ -51,6 +52,10 @@ const healthy = {
     'requestheader-allowed-names': '["front-proxy-client"]',
   } as JsonObject | undefined,
   adoptions: { status: 200, body: { items: [] } } as ClusterAnswer,
+  definitions: [] as readonly JsonObject[],
+  crds: [] as readonly JsonObject[],
+  /** The groups of aggregated discovery. */
+  groups: [] as readonly JsonObject[],
   /** The policies, by their path below admissionregistration.k8s.io. */
   policies: {} as Readonly<Record<string, readonly JsonObject[]>>,
 };
@@ -73,8 +78,13 @@ function cluster(state: typeof healthy): Cluster {
       if (path === '/apis/example.com/v1') return Promise.resolve({ status: 404, body: {} });
       if (path === '/apis/authentication.k8s.io/v1/tokenreviews') return Promise.resolve(state.tokenReview);
       if (path === '/apis/kubeannex.io/v1alpha1/adoptions') return Promise.resolve(state.adoptions);
-      if (/(resourcedefinitions|customresourcedefinitions|validatingadmissionpolicies)$/.test(path))
-        return Promise.resolve({ status: 404, body: {} });
+      const items = path.endsWith('/resourcedefinitions')
+        ? state.definitions
+        : path.endsWith('/customresourcedefinitions')
+          ? state.crds
+          : undefined;
+      if (items !== undefined) return Promise.resolve({ status: 200, body: { items } });
+      if (path.endsWith('validatingadmissionpolicies')) return Promise.resolve({ status: 404, body: {} });
       return Promise.reject(new Error(`nobody should call ${path}`));
     },
     must: (_, path) => {
@@ -94,15 +104,44 @@ function cluster(state: typeof healthy): Cluster {
 
 const known = { now: NOW, authorities: [fingerprint(CA)] };
 
+const serversWith = (groups: readonly JsonObject[]): Clients['servers'] => ({
+  everywhere: async (_, holds) => {
+    const nobody = (): Promise<never> => Promise.reject(new Error('nobody is asked'));
+    await holds({ call: nobody, plain: nobody, discovery: () => Promise.resolve(groups) });
+  },
+});
+
 async function lines(over: Partial<typeof healthy>): Promise<string[]> {
-  const one = cluster({ ...healthy, ...over });
-  const clients = { main: one, authn: one, authz: one, server: 'https://c', close: () => undefined };
+  const state = { ...healthy, ...over };
+  const one = cluster(state);
+  const servers = serversWith(state.groups);
+  const clients = { main: one, authn: one, authz: one, server: 'https://c', servers, close: () => undefined };
   const found: string[] = [];
   for await (const finding of examineCluster(clients, service, known)) found.push(lineOf(finding));
   return found;
 }
 
 describe('examineCluster', () => {
+  test('a ResourceDefinition that is not registered is named with the reason', async () => {
+    const message = 'the group version a.example.com/v1 cannot be registered: it belongs to another release of Annex';
+    const conditions = [{ type: 'Registered', status: 'False', reason: 'Conflict', message }];
+    const definitions = [{ metadata: { name: 'widgets.a.example.com' }, status: { conditions } }];
+    expect(await lines({ definitions })).toContain(
+      `registration: failed: widgets.a.example.com: Conflict: ${message}; fix: delete the other APIService or definition, or choose another group`,
+    );
+  });
+
+  test('a type that the discovery of a kube-apiserver lacks is named with the remedy', async () => {
+    const spec = { group: 'a.example.com', names: { plural: 'widgets' }, versions: [{ name: 'v1', served: true }] };
+    const established = { conditions: [{ type: 'Established', status: 'True' }] };
+    const crds = [{ metadata: { name: 'widgets.a.example.com' }, spec, status: established }];
+    const groups = [{ metadata: { name: 'a.example.com' }, versions: [{ version: 'v1', resources: [] }] }];
+    expect((await lines({ crds, groups })).join('\n')).toContain(
+      'discovery: failed: its discovery lacks widgets of a.example.com/v1; fix: delete the APIService of the version',
+    );
+    expect(await lines({ crds: [{ ...crds[0], status: {} }], groups })).toContain('discovery: ok');
+  });
+
   test('a healthy cluster passes all checks', async () => {
     expect(await lines({})).toEqual([
       'cluster: ok (https://c, v1.36.3)',
@@ -113,8 +152,10 @@ describe('examineCluster', () => {
       'rights to authorize: ok',
       'APIService v1.kubeannex.io: ok (available)',
       'caBundle: ok (valid until 2027-01-01T00:00:00.000Z)',
+      'registration: ok',
       'adoptions: ok',
       'left-overs of adoptions: ok',
+      'discovery: ok',
       'front-proxy trust: ok (names front-proxy-client, until 2027-01-01T00:00:00.000Z)',
       'TokenReview: ok (answered)',
       'SubjectAccessReview: ok (answered)',
@@ -132,7 +173,14 @@ describe('examineCluster', () => {
     const call = (): Promise<never> => Promise.reject(new ClusterError(0, 'connect ECONNREFUSED'));
     const one: Cluster = { call, must: call };
     const found: string[] = [];
-    const clients = { main: one, authn: one, authz: one, server: 'https://c', close: () => undefined };
+    const clients = {
+      main: one,
+      authn: one,
+      authz: one,
+      server: 'https://c',
+      servers: serversWith([]),
+      close: () => undefined,
+    };
     for await (const finding of examineCluster(clients, service, known)) found.push(lineOf(finding));
     expect(found[0]).toMatch(/^cluster: failed: https:\/\/c: connect ECONNREFUSED; fix: /);
     expect(found.slice(1)).toEqual([expect.stringMatching(/^everything else: skipped/)]);
@@ -147,7 +195,14 @@ describe('examineCluster', () => {
 
   test('disabled admission is a warning, not an error', async () => {
     const one = cluster({ ...healthy, may: ({ group }) => group !== 'admissionregistration.k8s.io' });
-    const clients = { main: one, authn: one, authz: one, server: 'https://c', close: () => undefined };
+    const clients = {
+      main: one,
+      authn: one,
+      authz: one,
+      server: 'https://c',
+      servers: serversWith([]),
+      close: () => undefined,
+    };
     const found: string[] = [];
     const off = { ...service, admissionFromCluster: false };
     for await (const finding of examineCluster(clients, off, known)) found.push(lineOf(finding));

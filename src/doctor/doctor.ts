@@ -1,6 +1,7 @@
 import { readClusterUid } from '../aggregation/cluster-uid.js';
 import { ClusterClient } from '../client/cluster-client.js';
 import type { Options } from '../server/options/options.js';
+import { KubeApiservers } from '../controllers/adoption/switch/kube-apiservers.js';
 import type { Clock } from '../util/clock.js';
 import { servedAuthorities } from './authorities.js';
 import { checkAdoptions } from './adoptions.js';
@@ -20,8 +21,10 @@ import {
   mainRights,
   type ServiceOptions,
 } from './cluster.js';
+import { checkDiscovery } from './discovery.js';
 import { checkFiles } from './files.js';
 import { checkLeftOvers } from './left-overs.js';
+import { checkRegistration } from './registration.js';
 import { type Finding, skipped, failed } from './finding.js';
 import { checkStore, checkStoreOwner } from './store.js';
 
@@ -31,6 +34,7 @@ export interface Clients {
   readonly authn: Cluster;
   readonly authz: Cluster;
   readonly server: string;
+  readonly servers: Pick<KubeApiservers, 'everywhere'>;
   close(): void;
 }
 
@@ -61,7 +65,7 @@ export async function* examineCluster(
   service: ServiceOptions,
   known: ServerFacts,
 ): AsyncGenerator<Finding> {
-  const { main, authn, authz, server } = clients;
+  const { main, authn, authz, server, servers } = clients;
   const reachable = await checkReachable(main, server);
   yield reachable;
   if (reachable.verdict === 'failed') {
@@ -73,8 +77,10 @@ export async function* examineCluster(
   yield await checkRights('rights to authenticate', authn, AUTHENTICATION_RIGHTS);
   yield await checkRights('rights to authorize', authz, AUTHORIZATION_RIGHTS);
   yield* await checkApiServices(main, service, known);
+  yield await checkRegistration(main);
   yield await checkAdoptions(main);
   yield await checkLeftOvers(main);
+  yield await checkDiscovery(main, servers);
   yield await checkFrontProxy(authn, known.now);
   yield await checkTokenReview(authn);
   yield await checkAccessReview(authz);
@@ -92,10 +98,12 @@ function loadClients(options: Options, clock: Clock): Clients | Finding {
     const main = load(kubeconfig);
     const authn = authenticationKubeconfig === '' ? main : load(authenticationKubeconfig);
     const authz = authorizationKubeconfig === '' ? main : load(authorizationKubeconfig);
+    const servers = new KubeApiservers({ client: main, clock, addresses: options.clusterApiServers });
     const close = (): void => {
+      servers.close();
       for (const client of loaded) client.close();
     };
-    return { main, authn, authz, server: main.server, close };
+    return { main, authn, authz, server: main.server, servers, close };
   } catch (error) {
     for (const client of loaded) client.close();
     return failed(

@@ -3,7 +3,14 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Ajv } from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
-import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../src/apimachinery/json/json.js';
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  objectAt,
+  stringAt,
+  textOf,
+} from '../../src/apimachinery/json/json.js';
 import { normalizeArguments, serveCommand } from '../../src/server/options/command-line.js';
 import type { Options } from '../../src/server/options/options.js';
 
@@ -242,6 +249,24 @@ describe('rendered', () => {
     const { stdout, stderr } = template('--values', join(chart, 'ci', `${name}-values.yaml`));
     expect(stderr).toBe('');
     expect(stdout).toBe(read(golden, `${name}.yaml`));
+  });
+
+  test('two releases share no object of the cluster, and the second one registers only groups of its own', () => {
+    const render = (release: string, namespace: string, ...args: string[]): JsonObject[] =>
+      documents(
+        templateAs(release, '--namespace', namespace, '--set', 'adoption.groups={a.example.com}', ...args).stdout,
+      );
+    const second = render('second', 'other', '--set', 'registerDefinitions=false');
+    const keys = (objects: JsonObject[]): string[] =>
+      objects.map((object) => {
+        const metadata = objectAt(object, 'metadata') ?? {};
+        return `${textOf(object['kind'])} ${textOf(metadata['namespace'])}/${textOf(metadata['name'])}`;
+      });
+    const first = keys(render('annex', 'annex-system'));
+    expect(first.length).toBeGreaterThan(10);
+    expect(keys(second).filter((key) => first.includes(key))).toEqual([]);
+    expect(container(second)['args']).toContain('--register-definitions=false');
+    expect(container(second)['args']).toContain('--owner-cluster-role=second');
   });
 
   test('releases whose names differ in the last of 53 characters share no name', () => {

@@ -223,7 +223,7 @@ export class TestCluster {
     through: readonly string[] = [],
     env: Readonly<Record<string, string>> = {},
   ): Promise<Replica> {
-    const port = await freePort();
+    const port = Number(flags['secure-port'] ?? (await freePort()));
     const folders = { 'data-dir': join(this.folder, name), 'cache-dir': join(this.folder, `${name}-cache`) };
     const places = { 'secure-port': String(port), ...folders, ...flags };
     const [main = '', ...args] = this.replica(0).daemon.args;

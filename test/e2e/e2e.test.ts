@@ -11,6 +11,7 @@ import { install } from './parts/install.js';
 import { namespaces } from './parts/namespaces.js';
 import { oracle } from './parts/oracle.js';
 import { quota } from './parts/quota.js';
+import { releases } from './parts/releases.js';
 import { restarts } from './parts/restarts.js';
 import { reviews } from './parts/reviews.js';
 import { Rotation } from './parts/rotation.js';
@@ -50,6 +51,7 @@ describeOnCluster('a cluster with Annex in it', { traced: true }, (cluster) => {
   test('meanwhile the CA of the replicas is rotated, and the replicas are trusted throughout', async () => {
     expect(await rotation.end()).toBeGreaterThan(20);
   });
+  releases(cluster);
   alerts(cluster, say);
   adoption(cluster);
   faults(cluster, say);

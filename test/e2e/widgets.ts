@@ -117,7 +117,7 @@ export async function available({ kubectl, http }: TestCluster, group: string, v
   );
 }
 
-const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+export const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 
 /**
  * Waits until the cluster's discovery lists the resource. The cluster reads the discovery of extension servers once a minute. A definition

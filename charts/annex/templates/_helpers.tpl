@@ -63,6 +63,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - --service-namespace={{ .Release.Namespace }}
 - --service-port={{ .Values.service.port }}
 - --owner-cluster-role={{ include "annex.clusterName" . }}
+{{- if not .Values.registerDefinitions }}
+- --register-definitions=false
+{{- end }}
+{{- with .Values.allowClusterGroups }}
+- --allow-cluster-groups={{ join "," . }}
+{{- end }}
 {{- if not .Values.admission.fromCluster }}
 - --admission-from-cluster=false
 {{- end }}

@@ -5,6 +5,13 @@ import type { GroupResource, KubeObject } from './meta.js';
 /** Annotation of a ResourceDefinition that an Adoption created: the stage of the adoption. */
 export const ADOPTION_STAGE = 'kubeannex.io/adoption';
 
+/**
+ * Annotation of a ResourceDefinition whose group goes back to the cluster: the newest revision that lists show. It is part of the definition,
+ * so that every replica shows the same, and lies ahead of the log, because a replica that has not read it yet shows newer states as they
+ * come: a client that lists from one replica after the other would see the revision go back.
+ */
+export const ADOPTION_LAST_REVISION = 'kubeannex.io/adoption-last-revision';
+
 /** Prefix of the names of the objects that an adoption creates in the cluster. */
 export const ADOPTION_PREFIX = 'annex-adoption.';
 
@@ -34,6 +41,12 @@ export function isCopy({ metadata }: KubeObject): boolean {
 export function isLeaving({ metadata }: KubeObject): boolean {
   const stage = metadata.annotations?.[ADOPTION_STAGE];
   return stage === 'Returning' || stage === 'Left';
+}
+
+/** Returns the newest revision that lists of a type show whose definition is leaving. */
+export function lastRevisionOf({ metadata }: KubeObject): number {
+  const last = metadata.annotations?.[ADOPTION_LAST_REVISION];
+  return Number(last ?? metadata.resourceVersion ?? 0);
 }
 
 /** The response to a watch of a group that leaves Annex, whose next server has no such revisions: by it, clients list again, and the leader tells who serves. */

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { isLeaving } from '../../apimachinery/meta/adopted-definitions.js';
+import { isLeaving, lastRevisionOf } from '../../apimachinery/meta/adopted-definitions.js';
 import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
 import { deepEqual, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import {
@@ -226,9 +226,7 @@ export class CustomResourceHandler {
     const terminating = isConditionTrue(crd, 'Terminating');
     const established = isConditionTrue(crd, 'Established');
     const before = this.serving.get(name);
-    const leaving = isLeaving(crd)
-      ? (before?.leaving ?? new HandoverReason(Number(crd.metadata.resourceVersion ?? 0)))
-      : undefined;
+    const leaving = isLeaving(crd) ? (before?.leaving ?? new HandoverReason(lastRevisionOf(crd))) : undefined;
     const state = { compilation, terminating, established, leaving };
     if (before !== undefined && isSameState(before, state)) return;
     const store = this.store(crd);

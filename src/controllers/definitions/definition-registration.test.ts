@@ -76,11 +76,11 @@ describe('DefinitionRegistration', () => {
     const { registration, listener, written, clock } = setUp();
     listener.upsert(definition('a', [V1, V2]));
     registration.registered(GROUP, 'v1');
-    expect(registration.refused(GROUP, 'v2', 'it is taken')).toBe(true);
-    expect(registration.refused(GROUP, 'v2', 'it is taken')).toBe(false);
+    expect(registration.refused(GROUP, 'v2', { reason: 'Conflict', message: 'it is taken' })).toBe(true);
+    expect(registration.refused(GROUP, 'v2', { reason: 'Conflict', message: 'it is taken' })).toBe(false);
     await settle();
     const message = 'the group version example.com/v2 cannot be registered: it is taken';
-    expect(conditionOf(written.at(-1))).toMatchObject({ status: 'False', reason: 'GroupVersionTaken', message });
+    expect(conditionOf(written.at(-1))).toMatchObject({ status: 'False', reason: 'Conflict', message });
     clock.advance(60_000);
     registration.registered(GROUP, 'v2');
     await settle();

@@ -60,9 +60,9 @@ export class DefinitionRegistration {
   }
 
   /** Records that the group version belongs to another APIService. Returns true if that is new. */
-  refused(group: string, version: string, why: string): boolean {
+  refused(group: string, version: string, { reason, message: why }: Pick<State, 'reason' | 'message'>): boolean {
     const message = `the group version ${group}/${version} cannot be registered: ${why}`;
-    return this.setState(group, version, { status: 'False', reason: 'GroupVersionTaken', message });
+    return this.setState(group, version, { status: 'False', reason, message });
   }
 
   /** Records that the cluster refused the registration. */

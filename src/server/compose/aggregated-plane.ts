@@ -8,6 +8,7 @@ import { AdoptedDefinitions, isCopy } from '../../apimachinery/meta/adopted-defi
 import { adoptionGate } from '../../aggregation/adoption-gate.js';
 import { AdoptionWrites } from '../../controllers/adoption/return/adoption-writes.js';
 import { ApiServices, type ApiServicesOptions, type ServedGroupVersion } from '../../aggregation/api-services.js';
+import { kubernetesGroups } from '../../aggregation/cluster-groups.js';
 import { ClusterNamespaces } from '../../aggregation/cluster-namespaces.js';
 import { Owner } from '../../aggregation/owner.js';
 import { ClusterQuotas } from '../../aggregation/resource-quota.js';
@@ -23,6 +24,7 @@ import { RESOURCE_DEFINITIONS, resourceDefinitionType } from '../../registry/bui
 import { LocalParams } from '../../registry/sources/local-params.js';
 import type { Backend } from '../../storage/interfaces.js';
 import { messageOf } from '../../util/error-message.js';
+import type { Logger } from '../../util/logger.js';
 import { aggregatedPlugins } from './admission/aggregated-plugins.js';
 import { ClusterAdmission } from './admission/cluster-admission.js';
 import type { AggregationMetrics } from '../metrics/aggregation-metrics.js';
@@ -157,16 +159,18 @@ function registrationOf(
     errorLogger({ logger }, 'registration'),
   );
   const owner = new Owner(options.ownerClusterRole);
-  const served = (): ServedGroupVersion[] => groupVersions(registry);
+  const served = (): ServedGroupVersion[] =>
+    groupVersions(registry).filter(({ group }) => options.registerDefinitions || group !== RESOURCE_DEFINITIONS.group);
   const services = new ApiServices({
     client: clients.main,
     clock,
     service: { namespace: options.serviceNamespace, name: options.serviceName, port: options.servicePort },
     caBundle: () => certificates.caBundle,
+    allowedGroups: options.allowClusterGroups,
     owner,
     served,
     routeOf: (group) => adopted.routeOf(group),
-    ...registrationEvents(metrics, registration, served),
+    ...registrationEvents(metrics, logger, registration, served),
   });
   adopted.onRouteChange = () => services.changed();
   const installDefinitions = (): Promise<void> => {
@@ -220,6 +224,7 @@ function clusterAdmission(
       "--admission-from-cluster=false: the cluster's webhooks and policies do not apply to the types that Annex serves",
     );
   }
+  const groups = kubernetesGroups(RESOURCE_DEFINITIONS, options.allowClusterGroups);
   const plugins = aggregatedPlugins({
     ...parts,
     options,
@@ -228,7 +233,7 @@ function clusterAdmission(
     metrics: registry,
     sources: followed?.sources,
   });
-  const admission = admissionChain([gate, ...plugins], new AdmissionMetrics(registry, () => clock.monotonic()));
+  const admission = admissionChain([gate, groups, ...plugins], new AdmissionMetrics(registry, () => clock.monotonic()));
   return { admission, followed };
 }
 
@@ -250,6 +255,7 @@ function delegatedAuthorizer(
 /** Reports the outcome of registration in the log, in metrics, and in the status of the definitions. */
 function registrationEvents(
   { delegation, links }: AggregationMetrics,
+  logger: Logger,
   registration: DefinitionRegistration,
   served: () => readonly ServedGroupVersion[],
 ): Pick<ApiServicesOptions, 'unreadable' | 'inOrder' | 'failed' | 'registered' | 'refused'> {
@@ -264,8 +270,10 @@ function registrationEvents(
       registration.failed(group, version, messageOf(error));
     },
     registered: (group, version) => registration.registered(group, version),
-    refused: (group, version, why) => {
-      if (registration.refused(group, version, why)) delegation.refused();
+    refused: (group, version, refusal) => {
+      if (!registration.refused(group, version, refusal)) return;
+      delegation.refused();
+      logger.warn(`${group}/${version} is not registered: ${refusal.message}`);
     },
   };
 }

@@ -9,6 +9,7 @@ import { RequestHeaderAuthenticator, type RequestHeaderConfig } from '../../auth
 import { UnionRequestAuthenticator } from '../../authentication/request/union.js';
 import { X509Authenticator } from '../../authentication/request/x509.js';
 import { FrontProxyTrust } from '../../aggregation/front-proxy.js';
+import { releaseWithDefinitions } from '../../aggregation/other-release.js';
 import { ForgedHeaderCount } from '../../aggregation/trusted-headers.js';
 import { readClusterUid } from '../../aggregation/cluster-uid.js';
 import { ClusterClient } from '../../client/cluster-client.js';
@@ -154,6 +155,18 @@ async function clusterUidOf(client: ClusterClient): Promise<string> {
   }
 }
 
+/** Throws StartError if another release serves ResourceDefinitions: users would create them there, and take them for those of this release. */
+async function assertOnlyRelease(client: ClusterClient, options: Options): Promise<void> {
+  if (!options.registerDefinitions) return;
+  const own = { namespace: options.serviceNamespace, name: options.serviceName };
+  // A cluster that does not answer is reported later, and does not keep a replica from starting.
+  const other = await releaseWithDefinitions(client, own).catch(() => undefined);
+  if (other === undefined) return;
+  throw new StartError(
+    `the APIService v1.kubeannex.io belongs to another release of Annex, the Service ${other}: delete it if that release is gone, or start this one with --register-definitions=false and manage its ResourceDefinitions at its own Service`,
+  );
+}
+
 /** Starts `annex serve` as an aggregated API server of a cluster. Resolves when it is listening and its startup work is done. */
 export async function startAggregated(
   options: Options,
@@ -166,6 +179,7 @@ export async function startAggregated(
   if (options.storageBackend === 'embedded') makeDataDirectory(resolve(options.dataDir));
   const trust = await loadTrust(clients.authn);
   const clusterUid = options.storageBackend === 'mongodb' ? await clusterUidOf(clients.main) : '';
+  await assertOnlyRelease(clients.main, options);
   const context = serverContext(options, root, clock, logger);
   const metrics = new AggregationMetrics(context);
   const { links } = metrics;

@@ -34,6 +34,18 @@ export const AGGREGATION_FLAGS = {
     '',
     'ClusterRole that owns the APIServices: when it is deleted, as on uninstall, the garbage collector of the cluster deletes them. If unset, they have no owner.',
   ),
+  registerDefinitions: flag(
+    'register-definitions',
+    bool,
+    true,
+    'Serve ResourceDefinitions and Adoptions (the group kubeannex.io) through the cluster, which one release can do. With false, this release registers only the groups of its ResourceDefinitions, and these are managed at its own Service.',
+  ),
+  allowClusterGroups: flag(
+    'allow-cluster-groups',
+    list,
+    [],
+    'Groups that Kubernetes defines, or that the cluster or another server serves in some version, in which ResourceDefinitions may nevertheless define types.',
+  ),
   admissionFromCluster: flag(
     'admission-from-cluster',
     bool,

@@ -2,6 +2,7 @@ import { type JsonObject, objectAt, stringAt } from '../../../src/apimachinery/j
 import { digList, digText, treeOf } from '../../integration/client.js';
 import { eventually } from '../../integration/server.js';
 import { run } from '../cluster.js';
+import { denyUpdates } from './deny-updates.js';
 import { Informer, informerMissing } from '../informer.js';
 import { SwitchReader, SwitchWriter } from './writers.js';
 import { available, type Condition, condition, definitionText, widgetsPath, widgetText } from '../widgets.js';
@@ -429,7 +430,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     const listed = async (server = cluster.http): Promise<number> =>
       Number(digText(treeOf(await server.get(`/apis/${GIVEN_UP}/v1/widgets?limit=1`)), 'metadata', 'resourceVersion'));
     const busy = writers(GIVEN_UP, 2);
-    const release = await denyUpdates(`widgets.${GIVEN_UP}`);
+    const release = await denyUpdates(cluster, `widgets.${GIVEN_UP}`);
     await adopt(GIVEN_UP, 'Annex');
     const isHeld = async (): Promise<true | undefined> => {
       const { message } = await condition(cluster, `adoption/${GIVEN_UP}`, 'Ready');
@@ -466,44 +467,4 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     const crd = treeOf({ text: await kubectl.ok(['get', 'crd', `widgets.${GIVEN_UP}`, '-o', 'json']) });
     expect(digList(crd, 'spec', 'names', 'categories')).toEqual(['things']);
   });
-
-  /** Denies updates of a CustomResourceDefinition at every kube-apiserver. Returns a function that allows them again. */
-  async function denyUpdates(name: string): Promise<() => Promise<void>> {
-    const { http, kubectl } = cluster;
-    const API = '/apis/admissionregistration.k8s.io/v1';
-    const rule = {
-      apiGroups: ['apiextensions.k8s.io'],
-      apiVersions: ['*'],
-      operations: ['UPDATE'],
-      resources: ['customresourcedefinitions'],
-      resourceNames: [name],
-    };
-    await http.post(`${API}/validatingadmissionpolicies`, {
-      apiVersion: 'admissionregistration.k8s.io/v1',
-      kind: 'ValidatingAdmissionPolicy',
-      metadata: { name: 'held' },
-      spec: {
-        matchConstraints: { resourceRules: [rule] },
-        validations: [{ expression: 'false', message: 'held by a test' }],
-      },
-    });
-    await http.post(`${API}/validatingadmissionpolicybindings`, {
-      apiVersion: 'admissionregistration.k8s.io/v1',
-      kind: 'ValidatingAdmissionPolicyBinding',
-      metadata: { name: 'held' },
-      spec: { policyName: 'held', validationActions: ['Deny'] },
-    });
-    const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}?dryRun=All`;
-    const headers = { 'content-type': 'application/merge-patch+json' };
-    const body = { metadata: { annotations: { 'example.com/held': 'yes' } } };
-    for (const server of cluster.https) {
-      await eventually('updates are denied', async () =>
-        (await server.send({ method: 'PATCH', path, body, headers })).status === 422 ? true : undefined,
-      );
-    }
-    return async () => {
-      await kubectl.ok(['delete', 'validatingadmissionpolicybinding', 'held']);
-      await kubectl.ok(['delete', 'validatingadmissionpolicy', 'held']);
-    };
-  }
 });

@@ -32,6 +32,7 @@ describe('an adoption, there and back, with any party stopping anywhere', () => 
     expect(sum('gaveUp')).toBeGreaterThan(20);
     expect(sum('stayed')).toBeGreaterThan(5);
     expect(sum('reloaded')).toBeGreaterThan(5);
+    expect(sum('askedAgain')).toBeGreaterThan(5);
     expect(sum('acknowledged')).toBeGreaterThan(5_000);
     expect(sum('refused')).toBeGreaterThan(300);
     expect(sum('settled')).toBeGreaterThan(250);
@@ -54,6 +55,9 @@ describe('an adoption, there and back, with any party stopping anywhere', () => 
     ['back, writing objects below their revision in Annex', { raiseEach: false, raiseAll: false }],
     ['back, serving below what was shown', { raiseAll: false }],
     ['back, with lists that show what other types write', { pin: false }],
+    ['back, with lists that show no more than the log then', { pinAhead: false }],
+    ['back, by routes that are updated', { deletedRoutes: false, discovered: false }],
+    ['back, by deletions that a kube-apiserver has not noticed', { discovered: false }],
     ['back, with watches of Annex that continue', { endWatches: false }],
     ['back, by routes that go before the versions are served', { servedFirst: false }],
     ['back, by a back door that an earlier leader also has', { ownDoor: false }],

@@ -1,6 +1,6 @@
 import type { Party, Steps } from '../parties.js';
 import type { AdoptionGuards } from './guards.js';
-import { handOver, leave } from './return.js';
+import { discover, handOver, leave } from './return.js';
 import { Side } from './side.js';
 import { KEYS, MARGIN, type Status, World } from './world.js';
 
@@ -129,7 +129,7 @@ function* giveUp(world: World, seen: Status): Steps<void> {
     world.bring('Returning');
     if (!(yield* world.until(() => replicas.every(({ stage, silent }) => silent || stage === 'Returning')))) return;
     if (!world.isCurrent(seen)) return;
-    if (guards.raiseAll) world.raiseAbove(world.annex?.revision ?? 0);
+    if (guards.raiseAll) world.raiseAbove(Math.max(world.annex?.revision ?? 0, world.last));
     yield;
   }
   if (!world.isCurrent(seen)) return;
@@ -141,7 +141,9 @@ function* giveUp(world: World, seen: Status): Steps<void> {
   world.discard();
   yield;
   if (!world.isCurrent(seen)) return;
-  world.set({ fence: false, door: 0 });
+  world.set({ fence: false });
+  if (!(yield* discover(world, seen))) return;
+  world.set({ door: 0 });
   world.advance(seen, { phase: 'Failed' });
 }
 

@@ -30,6 +30,12 @@ export interface AdoptionGuards {
   readonly raiseAll: boolean;
   /** Back: lists of Annex show no revision above the one at which the gate closed. */
   readonly pin: boolean;
+  /** Back: that revision lies ahead of the log, because replicas that do not know it yet show newer ones. */
+  readonly pinAhead: boolean;
+  /** The routes are deleted, not updated: a kube-apiserver would go on asking Annex for discovery. */
+  readonly deletedRoutes: boolean;
+  /** They are deleted again while a kube-apiserver asks Annex: it may not have noticed. */
+  readonly discovered: boolean;
   /** Back: new watches get 410 while the gate is closed, and existing ones end. */
   readonly endWatches: boolean;
   /** Back: an object of another uid is removed, not overwritten. */
@@ -60,6 +66,9 @@ export const ALL: AdoptionGuards = {
   raiseEach: true,
   raiseAll: true,
   pin: true,
+  pinAhead: true,
+  deletedRoutes: true,
+  discovered: true,
   endWatches: true,
   uids: true,
   servedFirst: true,

@@ -31,9 +31,7 @@ export class Informer {
     const store = world.store(server);
     if (store === undefined) return;
     this.held = new Map(store.objects);
-    const { definition, closedAt = Infinity, guards } = world;
-    const isPinned = guards.pin && (definition === 'Returning' || definition === 'Left');
-    this.revision = isPinned && server.known.annex ? Math.min(store.revision, closedAt) : store.revision;
+    this.revision = listedRevision(world, server, store);
     this.isListed = true;
     this.watching = undefined;
   }
@@ -69,4 +67,25 @@ export class Informer {
     }
     this.revision = Math.max(this.revision, revision);
   }
+}
+
+/** Lists through one kube-apiserver: while Annex answers, revisions must not go back, whichever replica it is. */
+export function* readerOf(world: World, server: ApiServer): Party {
+  let revision = 0;
+  for (;;) {
+    yield;
+    const store = world.store(server);
+    if (world.isMeddled || world.isBroken || !server.known.annex) revision = 0;
+    if (store === undefined || !server.known.annex) continue;
+    const now = listedRevision(world, server, store);
+    if (now < revision) world.violations.push(`the revision of a list went back from ${revision} to ${now}`);
+    revision = now;
+  }
+}
+
+/** Any replica answers, as far as it knows the stage. */
+function listedRevision(world: World, server: ApiServer, store: Side): number {
+  const { stage } = world.random.pick(world.replicas);
+  const isPinned = world.guards.pin && server.known.annex && (stage === 'Returning' || stage === 'Left');
+  return isPinned ? Math.min(store.revision, world.last) : store.revision;
 }

@@ -1,6 +1,6 @@
 import type { Steps } from '../parties.js';
 import type { Value } from './side.js';
-import { KEYS, type Replica, type Status, type World } from './world.js';
+import { KEYS, PIN_ROOM, type Replica, type Status, type World } from './world.js';
 
 /** Maps uids in Annex to those in the cluster, for the objects that this leader created. */
 type Uids = Map<string, string>;
@@ -33,7 +33,7 @@ export function* handOver(world: World, seen_: Status, own: { door: number }): S
   yield;
   if (!world.isCurrent(seen)) return;
   // kube-apiservers load the type while Annex takes writes, at a revision that Annex rarely passes before the gate closes.
-  if (world.annex !== undefined) world.raiseAbove(world.annex.revision + ROOM);
+  if (world.annex !== undefined) world.raiseAbove(world.annex.revision + ROOM + PIN_ROOM);
   const loaded = world.etcd.revision;
   world.set({ served: true, door: restored(door) });
   if (!(yield* world.until(() => world.everywhere({ served: true, door: restored(door) })))) return;
@@ -54,13 +54,13 @@ export function* handOver(world: World, seen_: Status, own: { door: number }): S
   }
   // Small writes, at most 2,000 per second: a replica that lost the lease notices long before they pass the margin of the next switch.
   if (guards.raiseAll && world.annex !== undefined && world.isCurrent(seen)) {
-    if (guards.reload && world.annex.revision >= loaded) {
+    if (guards.reload && Math.max(world.annex.revision, world.last) >= loaded) {
       world.counts.reloaded++;
       world.set({ served: false, door });
       if (!(yield* world.until(() => world.everywhere({ served: false, door })))) return yield* stay(world, seen);
       if (!world.isCurrent(seen)) return;
     }
-    world.raiseAbove(world.annex.revision);
+    world.raiseAbove(Math.max(world.annex.revision, world.last));
   }
   yield;
   next({ back: 'Routing' });
@@ -127,9 +127,23 @@ export function* leave(world: World, seen: Status): Steps<void> {
   world.set({ fence: false });
   yield;
   if (!world.isCurrent(seen)) return;
+  if (!(yield* discover(world, seen))) return;
   world.set({ door: 0 });
   world.discard();
   if (!world.advance(seen, { phase: 'InSync', back: '' })) return;
   world.counts.returned++;
   world.mustBeAlive();
+}
+
+/** Deletes the APIServices of the cluster again while a kube-apiserver asks Annex for discovery. */
+export function* discover(world: World, seen: Status): Steps<boolean> {
+  while (!world.isDiscovered()) {
+    if (!world.isCurrent(seen)) return false;
+    const { service } = world.settings;
+    if (yield* world.until(() => world.isDiscovered())) break;
+    if (!world.isCurrent(seen)) return false;
+    world.counts.askedAgain++;
+    world.set({ service: service + 1 });
+  }
+  return world.isCurrent(seen);
 }

@@ -1,7 +1,7 @@
 import { Parties, type Party, type Steps } from '../parties.js';
 import { Random } from '../random.js';
 import type { AdoptionGuards } from './guards.js';
-import { Informer } from './informer.js';
+import { Informer, readerOf } from './informer.js';
 import { Side, type Value } from './side.js';
 
 export type Phase = 'InSync' | 'Preparing' | 'Fencing' | 'Switching' | 'Served' | 'Returning' | 'Failed';
@@ -22,11 +22,15 @@ interface Settings {
   readonly served: boolean;
   /** The number of the back door; 0 if none exists. */
   readonly door: number;
+  /** The number of the APIService: another one after it was deleted. */
+  readonly service: number;
 }
 
 export interface ApiServer {
   known: Settings;
   underWay: number;
+  /** It asks Annex for discovery, whose answer outranks the cluster's own resources. */
+  asks: boolean;
   /** The epoch of its watch cache, which starts from scratch with the definition. */
   epoch: number;
   cacheFrom: number;
@@ -42,6 +46,8 @@ export interface Replica {
 /** The distance between the log of Annex and the cluster's revision at which it starts. */
 export const MARGIN = 10_000;
 export const KEYS = ['a', 'b', 'c'];
+/** How far ahead of Annex's log the newest revision lies that lists show while the group leaves. */
+export const PIN_ROOM = 1_000;
 const PATIENCE = 60;
 const NOTHING = { op: 0, revision: 0, uid: '' };
 
@@ -61,8 +67,10 @@ export class World {
   wasRouted = false;
   definition: Stage | undefined;
   closedAt: number | undefined;
+  /** The newest revision that lists of Annex show while the group leaves. */
+  last = 0;
   status: Status = { phase: 'InSync', back: '', door: 0, version: 1 };
-  settings: Settings = { fence: false, annex: false, served: true, door: 0 };
+  settings: Settings = { fence: false, annex: false, served: true, door: 0, service: 0 };
   fenceIdentity = 0;
   wanted: 'Annex' | 'Cluster' = 'Cluster';
   /** Uids whose deletion was acknowledged. */
@@ -76,6 +84,7 @@ export class World {
     stayed: 0,
     reloaded: 0,
     settled: 0,
+    askedAgain: 0,
   };
   private readonly parties: Parties;
   /** The newest acknowledged write of each object, in either store. */
@@ -91,7 +100,7 @@ export class World {
   private pending = 0;
   isMeddled = false;
   /** True if the fence was removed during a switch, or a route during the return: until that is over, reads may be stale, or fail. */
-  private isBroken = false;
+  isBroken = false;
   private calm = false;
 
   constructor(
@@ -101,7 +110,9 @@ export class World {
   ) {
     this.random = new Random(seed);
     this.parties = new Parties(this.random, { once: 40, longOnce: 10, short: 60 });
-    this.servers = [0, 1].map(() => ({ known: this.settings, underWay: 0, epoch: 0, cacheFrom: 10 }));
+    this.servers = [0, 1].map(() => ({
+      ...{ known: this.settings, underWay: 0, asks: false, epoch: 0, cacheFrom: 10 },
+    }));
     this.informers = [0, 1].map(() => new Informer(this));
     for (let i = 0; i < 3; i++) this.clients.push(this.client());
     for (const party of this.clients) this.parties.add(party);
@@ -109,6 +120,7 @@ export class World {
     for (const server of this.servers) this.parties.add(this.learner(server));
     for (const replica of this.replicas) this.parties.add(this.follower(replica));
     for (const informer of this.informers) this.parties.add(informer.party());
+    for (const server of this.servers) this.parties.add(readerOf(this, server));
     this.parties.add(this.meddler());
     this.parties.add(this.user());
     this.parties.add(this.others());
@@ -123,13 +135,20 @@ export class World {
     // A write like any other.
     this.etcd.revision++;
     if (change.fence !== undefined && change.fence !== this.settings.fence) this.fenceIdentity++;
-    this.settings = { ...this.settings, ...change };
+    const isDeleted = change.annex === false && this.settings.annex && this.guards.deletedRoutes;
+    this.settings = { ...this.settings, ...(isDeleted && { service: this.settings.service + 1 }), ...change };
+  }
+
+  /** Reports whether no kube-apiserver asks Annex for discovery. */
+  isDiscovered(): boolean {
+    return !this.guards.discovered || this.servers.every(({ asks }) => !asks);
   }
 
   bring(stage: Stage): void {
     if (this.annex === undefined || this.definition === stage) return;
     this.definition = stage;
     this.annexRevision = ++this.annex.revision;
+    if (stage === 'Returning') this.last = this.annex.revision + (this.guards.pinAhead ? PIN_ROOM : 0);
     if (stage === 'Served' || stage === 'Closing') this.closedAt = undefined;
     else this.closedAt ??= this.annex.revision;
   }
@@ -192,6 +211,14 @@ export class World {
 
   private learn(server: ApiServer, what: 'fence' | 'annex' | 'definition'): void {
     const { settings } = this;
+    if (what === 'annex') {
+      const { annex, service } = settings;
+      // A deletion that arrives together with the replacement is not noticed.
+      if (annex) server.asks = true;
+      else if (service !== server.known.service && !this.random.once(4)) server.asks = false;
+      server.known = { ...server.known, annex, service };
+      return;
+    }
     if (what !== 'definition') {
       server.known = { ...server.known, [what]: settings[what] };
       return;
@@ -217,7 +244,10 @@ export class World {
       for (let i = this.random.below(20); i > 0; i--) yield;
       // Rarely far beyond the margin.
       this.etcd.revision += this.random.once(60) ? 2 * MARGIN : this.random.below(3);
-      if (this.annex !== undefined) this.annexRevision = this.annex.revision += this.random.below(10);
+      // Beyond the room only when every replica knows the last revision.
+      const isPinned = this.replicas.every(({ stage }) => stage === 'Returning' || stage === 'Left');
+      const written = isPinned && this.random.once(2) ? 2 * PIN_ROOM : this.random.below(10);
+      if (this.annex !== undefined) this.annexRevision = this.annex.revision += written;
       yield;
     }
   }
@@ -385,6 +415,8 @@ export class World {
     this.counts.settled++;
     const owner = this.status.phase === 'Served' ? this.annex : this.etcd;
     if (owner === undefined || this.store(this.servers[0] as ApiServer) !== owner) return;
+    if (owner === this.etcd && this.servers.some(({ asks }) => asks))
+      this.violations.push('the types are lost to discovery: a kube-apiserver asks Annex for them');
     for (const key of KEYS) this.mustBeNew(key, owner.objects.get(key));
     for (const { held } of this.informers) {
       for (const key of KEYS) {

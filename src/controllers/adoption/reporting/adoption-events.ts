@@ -8,6 +8,7 @@ const BAD: Readonly<Record<string, string>> = {
   Accepted: 'False',
   AdmissionEnforced: 'False',
   DependentsOutside: 'True',
+  Discovered: 'False',
   Returned: 'False',
   Switchable: 'False',
 };

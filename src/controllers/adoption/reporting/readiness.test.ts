@@ -8,7 +8,7 @@ const GROUP = 'example.com';
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
 const crd: KubeObject = {
   metadata: { name: `widgets.${GROUP}` },
-  spec: { names: { plural: 'widgets' }, versions: [{ name: 'v1', served: true }] },
+  spec: { group: GROUP, names: { plural: 'widgets' }, versions: [{ name: 'v1', served: true }] },
 };
 const policy = {
   metadata: { name: 'colours' },
@@ -17,7 +17,7 @@ const policy = {
 
 function setUp(admissionFromCluster = true) {
   const clock = new FakeClock();
-  const state = { denied: '', served: true, down: false, asked: 0 };
+  const state = { denied: '', served: true, down: false, asked: 0, listed: true };
   const answer = (method: string, path: string, body?: JsonObject): JsonObject | undefined => {
     state.asked++;
     if (state.down) throw new Error('no route to the cluster');
@@ -39,6 +39,14 @@ function setUp(admissionFromCluster = true) {
       must: (method, path, body) => Promise.resolve(answer(method, path, body) as KubeObject | undefined),
       metadata: () => Promise.reject(new Error('nobody needs it')),
     },
+    servers: {
+      everywhere: async (_, holds) => {
+        const resources = state.listed ? [{ resource: 'widgets' }] : [];
+        const groups = [{ metadata: { name: GROUP }, versions: [{ version: 'v1', resources }] }];
+        const nobody = (): Promise<never> => Promise.reject(new Error('nobody is asked'));
+        await holds({ call: nobody, plain: nobody, discovery: () => Promise.resolve(groups) });
+      },
+    },
   });
   const said = async (): Promise<Record<string, string>> =>
     Object.fromEntries(
@@ -56,7 +64,16 @@ test('the group is switchable, and the policy of the cluster is enforced', async
     Switchable: 'true NothingInTheWay: nothing prevents switching the group to Annex',
     AdmissionEnforced:
       'true AllEnforced: Annex enforces everything that matches the group: ValidatingAdmissionPolicy/colours',
+    Discovered: 'true AllListed: the discovery of every kube-apiserver lists the resources of the group',
   });
+});
+
+test('a kube-apiserver whose discovery lacks the types is reported with the remedy', async () => {
+  const { said, state } = setUp();
+  state.listed = false;
+  expect((await said())['Discovered']).toBe(
+    `false NotListed: its discovery lacks widgets of ${GROUP}/v1; kubectl delete apiservice v1.${GROUP} makes it look again`,
+  );
 });
 
 test('a missing permission is checked again within seconds, a passed check once a minute', async () => {
@@ -86,7 +103,7 @@ test('reports a cluster without policies, and one that cannot be reached', async
   );
   state.down = true;
   clock.advance(5_000);
-  expect(await said()).toEqual({ Switchable: 'false ClusterError: no route to the cluster' });
+  expect((await said())['Switchable']).toBe('false ClusterError: no route to the cluster');
 });
 
 test('without admission from the cluster, its policies are not enforced', async () => {

@@ -1,10 +1,15 @@
-import type { ClusterClient } from '../../../client/cluster-client.js';
+import { missingInDiscovery } from '../../../client/adoption/discovery.js';
+import { type ClusterClient, ClusterError } from '../../../client/cluster-client.js';
 import { missingText, type Readiness, readinessOf } from '../../../client/adoption/readiness.js';
 import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';
 import { objectAt, textOf } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
+import { NEVER_ABORTED } from '../../../util/never-aborted.js';
+import { discoveredType } from '../switch/cluster-definitions.js';
+import { DISCOVERED, notDiscovered } from '../switch/discovery.js';
+import type { KubeApiserver, KubeApiservers } from '../switch/kube-apiservers.js';
 
 const LOOK_MILLIS = 60_000;
 /** The shorter interval while something blocks the switch. */
@@ -16,6 +21,7 @@ export type AdoptionCondition = readonly [type: string, holds: boolean, reason: 
 export interface ReadinessCheckerOptions {
   readonly client: Pick<ClusterClient, 'call' | 'must' | 'metadata'>;
   readonly clock: Clock;
+  readonly servers: Pick<KubeApiservers, 'everywhere'>;
   /** True if Annex enforces the cluster's webhooks and policies on what it serves. */
   readonly admissionFromCluster: boolean;
 }
@@ -48,8 +54,30 @@ export class ReadinessChecker {
     } catch (error) {
       statements = [condition('Switchable', false, 'ClusterError', messageOf(error))];
     }
+    statements = [...statements, ...(await this.discovered(group, crds))];
     this.lastChecks.set(group, { at: clock.monotonic(), statements });
     return statements;
+  }
+
+  /** Reports whether every kube-apiserver lists the resources of the group; nothing if Annex may not look at each. */
+  private async discovered(group: string, crds: readonly KubeObject[]): Promise<readonly AdoptionCondition[]> {
+    const types = crds.map(discoveredType);
+    const isListed = async (server: KubeApiserver): Promise<boolean> => {
+      const missing = await missingInDiscovery(server, types);
+      if (missing !== '') throw new Error(missing);
+      return true;
+    };
+    try {
+      await this.options.servers.everywhere('discovery', isListed, 0, NEVER_ABORTED);
+      return [DISCOVERED];
+    } catch (error) {
+      if (error instanceof ClusterError) return [];
+      const services = [...new Set(types.flatMap(({ versions }) => versions.map((one) => `${one}.${group}`)))].join(
+        ' ',
+      );
+      const [type, holds, reason, message] = notDiscovered(messageOf(error));
+      return [condition(type, holds, reason, `${message}; kubectl delete apiservice ${services} makes it look again`)];
+    }
   }
 
   forget(group: string): void {

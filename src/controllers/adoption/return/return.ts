@@ -10,13 +10,20 @@ import { RateLimit } from '../rate-limit.js';
 import type { Stages } from '../replica-stages.js';
 import type { AnnexDefinitions } from '../switch/annex-definitions.js';
 import { backDoor, type ClusterDefinitions } from '../switch/cluster-definitions.js';
-import { clusterRevision, measureRevisions, RAISE_SLACK, revisionsDuringSwitch } from '../switch/cluster-revision.js';
+import {
+  clusterRevision,
+  LAST_REVISION_ROOM,
+  measureRevisions,
+  RAISE_SLACK,
+  revisionsDuringSwitch,
+} from '../switch/cluster-revision.js';
+import { DISCOVERED, type Discovery } from '../switch/discovery.js';
 import type { Fence, FenceException } from '../switch/fence.js';
 import { type ConditionUpdate, type Journal, NO_SWITCH } from '../switch/journal.js';
 import type { KubeApiserver } from '../switch/kube-apiservers.js';
 import { StepTimer } from '../switch/step-timer.js';
 import type { SwitchOptions } from '../switch/options.js';
-import { servedByCluster } from '../switch/routes.js';
+import { haveAllLeft, servedByCluster } from '../switch/routes.js';
 import { ReverseCopier } from './reverse-copier.js';
 import type { ReturnedType } from './cluster-copy.js';
 import { DependentsError, type DependentsPolicy, ExternalDependents } from './external-dependents.js';
@@ -44,6 +51,7 @@ export interface ReturnParts {
   readonly fence: Fence;
   readonly clusterDefinitions: ClusterDefinitions;
   readonly annexDefinitions: AnnexDefinitions;
+  readonly discovery: Pick<Discovery, 'complete'>;
   /** The number of the back door that this replica opened since it leads; 0 if none. */
   door: number;
 }
@@ -166,7 +174,7 @@ export class Return {
       });
       const now = await backend.currentRevision();
       // While writes are refused, raising would prolong the refusal.
-      if (!this.skipsRaise) await this.raise.raiseAbove(now + LAST_REVISIONS, signal);
+      if (!this.skipsRaise) await this.raise.raiseAbove(now + LAST_REVISIONS + LAST_REVISION_ROOM, signal);
       await carrier.drain(now, SMALL_BACKLOG, COPY_MILLIS, signal);
     });
     return loadedAbove;
@@ -185,7 +193,7 @@ export class Return {
   private async lastRevision(objects: number, signal: AbortSignal): Promise<Revision> {
     const { backend, clock, copyRate } = this.options;
     const { now, perSecond } = await measureRevisions(() => backend.currentRevision(), clock, signal);
-    return now + revisionsDuringSwitch({ perSecond, objects, copyRate, least: LAST_REVISIONS });
+    return now + revisionsDuringSwitch({ perSecond, objects, copyRate, least: LAST_REVISIONS }) + LAST_REVISION_ROOM;
   }
 
   /**
@@ -243,8 +251,10 @@ export class Return {
       'Annex accepts no writes for a few seconds',
     );
     this.stepTimer.begin();
+    let last: Revision = 0;
     for (const stage of ['Closing', 'Returning'] as const) {
-      await annexDefinitions.setStage(stage);
+      if (stage === 'Closing') await annexDefinitions.setStage(stage);
+      else last = await annexDefinitions.setReturning((await backend.currentRevision()) + LAST_REVISION_ROOM);
       const isThere = (stages: Stages): boolean => types.every(({ resource }) => stages[resource] === stage);
       await replicas.everywhere('the end of writes', isThere, STAGE_MILLIS, signal, GONE_MILLIS);
     }
@@ -256,7 +266,7 @@ export class Return {
     this.stepTimer.end('dependents');
     // Lists return nothing newer from here on: watch caches of kube-apiservers have to start above it.
     if (!this.skipsRaise) {
-      const shown = (await backend.currentRevision()) + RAISE_SLACK;
+      const shown = Math.max(await backend.currentRevision(), last) + RAISE_SLACK;
       await this.raise.raiseAbove(shown, signal, 0);
       if (shown >= loadedAbove) await clusterDefinitions.reload();
     }
@@ -268,20 +278,22 @@ export class Return {
 
   /** Moves the group out of Annex: first reads go to the cluster, then writes. */
   private async routeToCluster(signal: AbortSignal): Promise<void> {
-    const { journal, fence, clusterDefinitions, annexDefinitions } = this.parts;
-    const { clock, servers, staging } = this.options;
+    const { journal, fence, clusterDefinitions, annexDefinitions, discovery } = this.parts;
+    const { clock, replicas, servers, staging } = this.options;
     const definitions = await annexDefinitions.list();
     const types = definitions.map(typeOf);
     await clusterDefinitions.restore(definitions);
     const crds = await this.waitUntilLoaded('serving the types', ROUTE_MILLIS, signal);
     this.stepTimer.end('the definitions');
     await annexDefinitions.setStage('Left');
+    await replicas.everywhere('the end of the route', haveAllLeft(definitions), ROUTE_MILLIS, signal);
     await servers.everywhere('the route back', (server) => servedByCluster(server, crds), ROUTE_MILLIS, signal);
     this.stepTimer.end('the route');
     await fence.remove();
     const { fencedAt } = journal.record;
     const seconds = fencedAt === 0 ? undefined : ((clock.now() - fencedAt) / 1000).toFixed(1);
     const repointed = await this.externalDependents.repoint(types);
+    await discovery.complete(signal);
     await clusterDefinitions.closeBackDoor();
     await annexDefinitions.remove(ESTABLISH_MILLIS, signal);
     for (const { metadata } of crds) await staging.discard(metadata.name ?? '');
@@ -290,6 +302,7 @@ export class Return {
     const findings: ConditionUpdate[] = [
       ['Returned', true, 'Returned'],
       ['DependentsOutside', false, 'Returned'],
+      DISCOVERED,
     ];
     const { door: last } = journal.record;
     await journal.write('Copying', { ...NO_SWITCH, door: last }, message, findings);

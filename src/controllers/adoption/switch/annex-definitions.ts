@@ -1,8 +1,15 @@
-import { ADOPTION_STAGE, type AdoptionStage, isCopy } from '../../../apimachinery/meta/adopted-definitions.js';
+import {
+  ADOPTION_LAST_REVISION,
+  ADOPTION_STAGE,
+  type AdoptionStage,
+  isCopy,
+  lastRevisionOf,
+} from '../../../apimachinery/meta/adopted-definitions.js';
 import { deepCopy, objectAt } from '../../../apimachinery/json/json.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import { isConditionTrue } from '../../../registry/customresource/definition.js';
 import type { LoopbackClient } from '../../../registry/rest/loopback-client.js';
+import type { Revision } from '../../../storage/interfaces.js';
 import { type Clock, sleep } from '../../../util/clock.js';
 import { isConflictOrNotFound } from '../../errors.js';
 import { definitionOf } from '../definitions.js';
@@ -56,6 +63,17 @@ export class AnnexDefinitions {
     });
   }
 
+  /** Sets the stage Returning, in which lists show no revision above `last`. Returns the one that an earlier leader has set, if there is one. */
+  async setReturning(last: Revision): Promise<Revision> {
+    let highest = 0;
+    await this.each(async (definition) => {
+      const isThere = definition.metadata.annotations?.[ADOPTION_STAGE] === 'Returning';
+      if (!isThere) await this.options.client.update(inStage(definition, 'Returning', last));
+      highest = Math.max(highest, isThere ? lastRevisionOf(definition) : last);
+    });
+    return highest;
+  }
+
   /** Deletes the definitions, but not their objects. */
   async remove(millis: number, signal: AbortSignal): Promise<void> {
     const { client, clock } = this.options;
@@ -80,8 +98,15 @@ export class AnnexDefinitions {
   }
 }
 
-function inStage(definition: KubeObject, stage: AdoptionStage): KubeObject {
+/** `last`: the newest revision that lists show from here on, in the stage Returning; kept in Left. */
+function inStage(definition: KubeObject, stage: AdoptionStage, last?: Revision): KubeObject {
   const copy = deepCopy(definition);
-  const annotations = { ...copy.metadata.annotations, [ADOPTION_STAGE]: stage };
+  const { [ADOPTION_LAST_REVISION]: before, ...others } = copy.metadata.annotations ?? {};
+  const kept = last === undefined ? (stage === 'Left' ? before : undefined) : String(last);
+  const annotations = {
+    ...others,
+    [ADOPTION_STAGE]: stage,
+    ...(kept !== undefined && { [ADOPTION_LAST_REVISION]: kept }),
+  };
   return { ...copy, metadata: { ...copy.metadata, annotations } };
 }

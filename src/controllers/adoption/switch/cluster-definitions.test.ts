@@ -172,10 +172,29 @@ describe('serving the versions while Annex takes writes', () => {
         return Promise.resolve({ status, body: {} });
       },
       plain: () => Promise.reject(new Error('nobody is asked')),
+      discovery: () => Promise.reject(new Error('nobody is asked')),
     });
     expect(await definitions.isRestored(answering(200), crds())).toBe(true);
     expect(await definitions.isRestored(answering(429), crds())).toBe(false);
     const path = '/apis/odd.example.com/annexreturn1/things?limit=1&fieldSelector=annexServedEarly%3Dyes';
     expect(asked).toEqual([path, path]);
+  });
+
+  test("a server lists the cluster's own types when their category is there, which those of Annex lack", async () => {
+    const { definitions, ofAnnex, crds } = clusterWith(NONE);
+    await definitions.stopServing();
+    await definitions.openBackDoor(backDoor(1), ofAnnex);
+    await definitions.restore(ofAnnex);
+    const listing = (categories: string[]) => {
+      const nobody = (): Promise<never> => Promise.reject(new Error('nobody is asked'));
+      const resources = [{ resource: 'things', categories }];
+      const versions = ['v1', 'v2'].map((version) => ({ version, resources }));
+      const groups = [{ metadata: { name: 'odd.example.com' }, versions }];
+      return { call: nobody, plain: nobody, discovery: () => Promise.resolve(groups) };
+    };
+    expect(await definitions.missingInDiscovery(listing([]), crds())).toMatch(/^its discovery lacks things of odd/);
+    expect(await definitions.missingInDiscovery(listing(['annex-given-back']), crds())).toBe('');
+    await definitions.closeBackDoor(ofAnnex);
+    expect(await definitions.missingInDiscovery(listing([]), crds())).toBe('');
   });
 });

@@ -10,6 +10,7 @@ import {
 } from '../../../apimachinery/json/json.js';
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { type DiscoveredType, missingInDiscovery } from '../../../client/adoption/discovery.js';
 import { ClusterError, type ClusterClient } from '../../../client/cluster-client.js';
 import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';
 import type { KubeApiserver } from './kube-apiservers.js';
@@ -32,7 +33,10 @@ const RESTORED_FIELD = 'annexServedAgain';
 /** The same while Annex takes writes. */
 const LOADED_FIELD = 'annexServedEarly';
 const ANYTHING = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
-/** A category of the types of a group whose watch caches are restarted. */
+/**
+ * A category that the types of a group have while it goes back to the cluster. It restarts their watch caches, and in the discovery of a
+ * kube-apiserver it tells the cluster's own resources from those of Annex.
+ */
 const MARK = 'annex-given-back';
 const ATTEMPTS = 10;
 
@@ -112,6 +116,13 @@ export class ClusterDefinitions {
     return true;
   }
 
+  /** Returns what the discovery of a kube-apiserver lacks of the cluster's own types; those of Annex do not count while the cluster's are marked. */
+  async missingInDiscovery(server: KubeApiserver, crds: readonly KubeObject[]): Promise<string> {
+    const [marked, others] = [crds.filter(isMarked), crds.filter((crd) => !isMarked(crd))];
+    const missing = await missingInDiscovery(server, marked.map(discoveredType), MARK);
+    return missing !== '' || others.length === 0 ? missing : missingInDiscovery(server, others.map(discoveredType));
+  }
+
   /** Reports whether a kube-apiserver serves the types in the version of a back door. */
   async isOpen(server: KubeApiserver, door: string, plurals: readonly string[], query = ''): Promise<boolean> {
     for (const plural of plurals) {
@@ -155,7 +166,7 @@ export class ClusterDefinitions {
     await this.change((crd) => {
       const { [CONVERSION_BEFORE]: before, ...annotations } = crd.metadata.annotations ?? {};
       if (before === undefined && !versionsOf(crd).some(isBackDoor)) return undefined;
-      const spec = objectAt(crd, 'spec') ?? {};
+      const spec = withoutMark(objectAt(crd, 'spec') ?? {});
       const ofAnnex = definitions.find(({ metadata: { name } }) => name === crd.metadata.name);
       const versions = withOriginalSchemas(versionsOf(crd), before, ofAnnex).filter((version) => !isBackDoor(version));
       const conversion = before === undefined ? spec['conversion'] : parseJson(before);
@@ -168,11 +179,11 @@ export class ClusterDefinitions {
    * such as those of Annex by then, get 410, and their clients list again. The change is an extra category, which `unmark` removes.
    */
   async restartCaches(): Promise<void> {
-    await this.change((crd) => withCategories(crd, (categories) => [...categories.filter(isNotMark), MARK]));
+    await this.change((crd) => withChangedSpec(crd, withMark));
   }
 
   async unmark(): Promise<void> {
-    await this.change((crd) => withCategories(crd, (categories) => categories.filter(isNotMark)));
+    await this.change((crd) => withChangedSpec(crd, withoutMark));
   }
 
   private async change(next: (crd: KubeObject) => KubeObject | undefined): Promise<void> {
@@ -210,7 +221,7 @@ function withServedVersions(
       ? withSignal(version, signal)
       : { ...version, served: version['served'] === true || names.has(textOf(version['name'])) },
   );
-  const spec = { ...objectAt(crd, 'spec'), versions: restored };
+  const spec = { ...withMark(objectAt(crd, 'spec') ?? {}), versions: restored };
   return withSpec(crd, annotations, conversion === undefined ? spec : { ...spec, conversion: parseJson(conversion) });
 }
 
@@ -247,18 +258,23 @@ function unservedCrdOf(definition: KubeObject): KubeObject {
   return { metadata, spec: deepCopy({ ...objectAt(definition, 'spec'), versions }) };
 }
 
-const isNotMark = (category: string): boolean => category !== MARK;
+const withMark = (spec: JsonObject): JsonObject =>
+  withCategories(spec, (categories) => [...categories.filter((one) => one !== MARK), MARK]);
 
-/** Returns the definition with other categories, or undefined if they do not change. */
-function withCategories(crd: KubeObject, next: (categories: readonly string[]) => string[]): KubeObject | undefined {
-  const spec = objectAt(crd, 'spec') ?? {};
-  const names = objectAt(spec, 'names') ?? {};
-  const before = stringsOf(names['categories']);
-  const categories = next(before);
-  if (deepEqual(before, categories)) return undefined;
-  const { categories: _, ...others } = names;
-  const changed = categories.length === 0 ? others : { ...others, categories };
-  return withSpec(crd, { ...crd.metadata.annotations }, { ...spec, names: changed });
+const withoutMark = (spec: JsonObject): JsonObject =>
+  withCategories(spec, (categories) => categories.filter((one) => one !== MARK));
+
+function withCategories(spec: JsonObject, next: (categories: readonly string[]) => string[]): JsonObject {
+  const { categories: before, ...others } = objectAt(spec, 'names') ?? {};
+  const categories = next(stringsOf(before));
+  return { ...spec, names: categories.length === 0 ? others : { ...others, categories } };
+}
+
+/** Returns the definition with another spec, or undefined if it does not change. */
+function withChangedSpec(crd: KubeObject, next: (spec: JsonObject) => JsonObject): KubeObject | undefined {
+  const before = objectAt(crd, 'spec') ?? {};
+  const spec = next(before);
+  return deepEqual(before, spec) ? undefined : withSpec(crd, { ...crd.metadata.annotations }, spec);
 }
 
 /** Returns a version that accepts any content. If the type has a status subresource, status changes do not raise the generation here, either. */
@@ -296,6 +312,16 @@ function withOriginalSchemas(
     const before = version['storage'] === true ? undefined : known.get(version['name']);
     return before === undefined ? version : { ...before, served: version['served'] ?? false };
   });
+}
+
+const isMarked = (crd: KubeObject): boolean =>
+  stringsOf(objectAt(objectAt(crd, 'spec'), 'names')?.['categories']).includes(MARK);
+
+/** Returns the type of a definition of the cluster as discovery must list it, without the back door. */
+export function discoveredType(crd: KubeObject): DiscoveredType {
+  const spec = objectAt(crd, 'spec');
+  const versions = servedVersions(crd).filter((name) => !isBackDoor({ name }));
+  return { group: textOf(spec?.['group']), plural: textOf(objectAt(spec, 'names')?.['plural']), versions };
 }
 
 export const isBackDoor = ({ name }: JsonObject): boolean => textOf(name).startsWith(BACK_DOOR);

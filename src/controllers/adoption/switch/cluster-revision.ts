@@ -13,6 +13,12 @@ const MERGE = 'application/merge-patch+json';
 /** A replica that starts while a group leaves Annex may return what was written until then: the cluster is raised by this much more. */
 export const RAISE_SLACK = 200;
 
+/**
+ * How far ahead of the log the newest revision lies that lists show while a group leaves: what other types write until every replica knows
+ * of it.
+ */
+export const LAST_REVISION_ROOM = 1_000;
+
 /** The rate of writes is measured for this long. */
 const RATE_MILLIS = 1_000;
 const LEAST_MARGIN = 5_000;

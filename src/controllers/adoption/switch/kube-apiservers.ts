@@ -8,7 +8,7 @@ const SLICES =
   '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io/service-name%3Dkubernetes';
 const POLL_MILLIS = 50;
 
-export type KubeApiserver = Pick<ClusterClient, 'call' | 'plain'>;
+export type KubeApiserver = Pick<ClusterClient, 'call' | 'plain' | 'discovery'>;
 
 export interface KubeApiserversOptions {
   readonly client: Pick<ClusterClient, 'must' | 'at'>;
@@ -29,6 +29,7 @@ export class KubeApiservers {
     holds: (server: KubeApiserver) => Promise<boolean>,
     millis: number,
     signal: AbortSignal,
+    pollMillis = POLL_MILLIS,
   ): Promise<void> {
     const done = new Set<string>();
     const lookEverywhere = async (): Promise<string> => {
@@ -44,7 +45,7 @@ export class KubeApiservers {
       await Promise.all((await this.addresses()).filter((address) => !done.has(address)).map(look));
       return why;
     };
-    await waitUntil(lookEverywhere, { clock: this.options.clock, millis, pollMillis: POLL_MILLIS }, signal);
+    await waitUntil(lookEverywhere, { clock: this.options.clock, millis, pollMillis }, signal);
   }
 
   close(): void {

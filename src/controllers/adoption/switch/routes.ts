@@ -4,6 +4,7 @@ import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { ClusterError } from '../../../client/cluster-error.js';
 import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';
 import type { Revision } from '../../../storage/interfaces.js';
+import type { Stages } from '../replica-stages.js';
 import { isBackDoor } from './cluster-definitions.js';
 import type { KubeApiserver } from './kube-apiservers.js';
 
@@ -32,6 +33,12 @@ export async function servedByCluster(server: KubeApiserver, definitions: readon
   return answers.every(
     ({ status, text }) => (status === 200 || status === 410) && !text.includes(RELIST_ELSEWHERE_MESSAGE),
   );
+}
+
+/** Reports whether a replica no longer routes any of the types to Annex: until then it makes an APIService anew that another one has deleted. */
+export function haveAllLeft(definitions: readonly KubeObject[]): (stages: Stages) => boolean {
+  const names = definitions.map(({ metadata: { name = '' } }) => name);
+  return (stages) => names.every((name) => stages[name] === 'Left');
 }
 
 /** Returns one request with a query for each served version of the definitions, without the back door. */

@@ -11,6 +11,7 @@ import { Source } from '../source/source.js';
 import { AnnexDefinitions } from './annex-definitions.js';
 import {
   clusterRevision,
+  LAST_REVISION_ROOM,
   measureRevisions,
   RAISE_SLACK,
   raiseCluster,
@@ -18,13 +19,14 @@ import {
 } from './cluster-revision.js';
 import type { SwitchOptions } from './options.js';
 import { ClusterDefinitions } from './cluster-definitions.js';
+import { DISCOVERED, Discovery } from './discovery.js';
 import { Fence } from './fence.js';
 import { ChangeFollower } from './follower.js';
-import { Journal, type SwitchRecord } from './journal.js';
+import { type ConditionUpdate, Journal, type SwitchRecord } from './journal.js';
 import type { Stages } from '../replica-stages.js';
 import type { KubeApiserver } from './kube-apiservers.js';
 import { StepTimer } from './step-timer.js';
-import { routedToAnnex, servedByCluster } from './routes.js';
+import { haveAllLeft, routedToAnnex, servedByCluster } from './routes.js';
 import { InFlightWrites } from './in-flight-writes.js';
 
 /** By then, every write that began before all kube-apiservers counted has ended: their request timeout, plus a margin. */
@@ -51,6 +53,7 @@ export class Switch implements ReturnParts {
   readonly fence: Fence;
   readonly clusterDefinitions: ClusterDefinitions;
   readonly annexDefinitions: AnnexDefinitions;
+  readonly discovery: Discovery;
   door = 0;
   private readonly inFlightWrites: InFlightWrites;
   private readonly source: Source;
@@ -58,7 +61,7 @@ export class Switch implements ReturnParts {
   private follower: ChangeFollower | undefined;
 
   constructor(private readonly options: SwitchOptions) {
-    const { adoptions, definitions, client, clock, group, namespace, uid } = options;
+    const { adoptions, definitions, client, clock, group, namespace, servers, uid } = options;
     this.stepTimer = new StepTimer(clock);
     this.journal = new Journal({ client: adoptions, clock, group, uid });
     this.fence = new Fence({ client, group, namespace });
@@ -66,6 +69,7 @@ export class Switch implements ReturnParts {
     this.clusterDefinitions = new ClusterDefinitions(client, group);
     this.annexDefinitions = new AnnexDefinitions({ client: definitions, clock, group });
     const { fence, journal, clusterDefinitions } = this;
+    this.discovery = new Discovery({ client, servers, clock, clusterDefinitions, journal });
     const rate = new RateLimit(clock, options.copyRate);
     this.source = new Source({ client, clock, fence, group, journal, rate, clusterDefinitions });
   }
@@ -259,7 +263,7 @@ export class Switch implements ReturnParts {
   /** Restores the state before the switch: first the cluster serves reads again, then it takes writes. */
   private async rollBack(signal: AbortSignal): Promise<void> {
     const { journal, fence, annexDefinitions, clusterDefinitions } = this;
-    const { servers, staging } = this.options;
+    const { replicas, servers, staging } = this.options;
     // From Switching on, clients may have been routed to Annex.
     const wasRouted = journal.record.fence !== '';
     if (wasRouted) {
@@ -272,15 +276,20 @@ export class Switch implements ReturnParts {
     if (wasRouted) await clusterDefinitions.restartCaches();
     await annexDefinitions.setStage('Left');
     const definitions = await annexDefinitions.list();
+    await replicas.everywhere('the end of the route', haveAllLeft(definitions), RETURN_MILLIS, signal);
     const isBack = (server: KubeApiserver): Promise<boolean> => servedByCluster(server, definitions);
     await servers.everywhere('the route back', isBack, RETURN_MILLIS, signal);
     await annexDefinitions.remove(ESTABLISH_MILLIS, signal);
-    await clusterDefinitions.unmark();
     // Uses the cluster's definitions: those of Annex may already be gone.
     for (const { metadata } of await clusterDefinitions.list()) await staging.discard(metadata.name ?? '');
     await staging.drop();
     await fence.remove();
-    await journal.write('Failed', { first: 0, fence: '', fencedAt: 0 }, journal.message);
+    // A leader that continues here must not refuse writes again.
+    if (wasRouted) await journal.write('Returning', { fence: '' }, journal.message);
+    await this.discovery.complete(signal);
+    await clusterDefinitions.unmark();
+    const findings: ConditionUpdate[] = [DISCOVERED];
+    await journal.write('Failed', { first: 0, fence: '', fencedAt: 0 }, journal.message, findings);
   }
 
   /** Raises the cluster's revision above every one that Annex has returned for the group: from here on lists return no newer one, and watches end. */
@@ -290,10 +299,10 @@ export class Switch implements ReturnParts {
     const names = definitions.map(({ metadata }) => metadata.name ?? '');
     // A previous leader has raised it, and the routes are being removed.
     if (definitions.some(({ metadata }) => metadata.annotations?.[ADOPTION_STAGE] === 'Left')) return;
-    await this.annexDefinitions.setStage('Returning');
+    const last = await this.annexDefinitions.setReturning((await backend.currentRevision()) + LAST_REVISION_ROOM);
     const isThere = (stages: Stages): boolean => names.every((name) => stages[name] === 'Returning');
     await replicas.everywhere('the end of watches', isThere, STAGE_MILLIS, signal);
-    await raiseCluster(this.options, (await backend.currentRevision()) + RAISE_SLACK, signal);
+    await raiseCluster(this.options, Math.max(await backend.currentRevision(), last) + RAISE_SLACK, signal);
   }
 
   private typesOf(crds: readonly KubeObject[]): readonly AdoptedType[] {

@@ -166,7 +166,7 @@ const STATUS: JsonObject = {
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['type'],
       description:
-        "Copied: all objects have been copied. InSync: changes are followed, and both sides were equal when last compared. Accepted: Annex can serve the definitions. Switchable: nothing prevents switching the group. AdmissionEnforced: Annex enforces the cluster's webhooks and policies that match the group when it serves it. Switched: Annex serves the group. Ready: the server of the group accepts writes. Returned: the group has returned to the cluster. DependentsOutside: the group cannot return, because objects outside the group would be deleted. SourceRetained: the cluster keeps its copy; the message reports its size in etcd.",
+        "Copied: all objects have been copied. InSync: changes are followed, and both sides were equal when last compared. Accepted: Annex can serve the definitions. Switchable: nothing prevents switching the group. AdmissionEnforced: Annex enforces the cluster's webhooks and policies that match the group when it serves it. Switched: Annex serves the group. Ready: the server of the group accepts writes. Discovered: the discovery of every kube-apiserver lists the resources of the group, which the cluster serves. Returned: the group has returned to the cluster. DependentsOutside: the group cannot return, because objects outside the group would be deleted. SourceRetained: the cluster keeps its copy; the message reports its size in etcd.",
       items: CONDITION,
     },
   },

@@ -1,0 +1,28 @@
+import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
+import type { ClusterClient } from './cluster-client.js';
+
+export const API_SERVICES = '/apis/apiregistration.k8s.io/v1/apiservices';
+
+/** The label that kube-apiserver maintains on APIServices of CustomResourceDefinitions. */
+export const AUTOMANAGED = 'kube-aggregator.kubernetes.io/automanaged';
+
+/** Reports whether kube-apiserver itself maintains the APIService, which sends requests to no other server. */
+export const isAutomanaged = (service: KubeObject): boolean =>
+  stringAt(service.metadata.labels, AUTOMANAGED) !== undefined && serviceOf(service) === undefined;
+
+/** Returns the reference to the Service; undefined if kube-apiserver itself serves the group version. */
+export const serviceOf = (service: JsonObject): JsonObject | undefined =>
+  objectAt(objectAt(service, 'spec'), 'service');
+
+/**
+ * Deletes an APIService in the state in which it was read. If the cluster serves the group version from a CustomResourceDefinition,
+ * kube-apiserver makes its own within a second, and answers requests itself in the meantime. An update that removes the Service is not
+ * enough: kube-apiserver then goes on asking that Service for discovery, and its answer outranks the cluster's own resources. Throws
+ * ClusterError 409 if the APIService has changed.
+ */
+export async function deleteApiService(client: Pick<ClusterClient, 'must'>, service: KubeObject): Promise<void> {
+  const { name = '', uid = '', resourceVersion = '' } = service.metadata;
+  const preconditions = { uid, resourceVersion };
+  await client.must('DELETE', `${API_SERVICES}/${name}`, { apiVersion: 'v1', kind: 'DeleteOptions', preconditions });
+}
