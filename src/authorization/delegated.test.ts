@@ -75,7 +75,9 @@ describe('what strangers can make it keep', () => {
       alwaysAllowPaths: [],
       post: (review) => {
         posted.push(JSON.stringify(review).length);
-        return new Promise((resolve) => answers.push(() => resolve({ status: 201, body: { status: { allowed: false } } })));
+        return new Promise((resolve) =>
+          answers.push(() => resolve({ status: 201, body: { status: { allowed: false } } })),
+        );
       },
       observe: () => undefined,
     });

@@ -1,5 +1,4 @@
 import type { Clock } from '../util/clock.js';
-import { NEVER_ABORTED } from '../util/never-aborted.js';
 import { TimerWheel } from '../util/timer-wheel.js';
 import { FairQueue } from './fair-queue.js';
 
@@ -34,7 +33,7 @@ export class BoundedCalls {
   async run<T>(flow: string, call: () => Promise<T>): Promise<T> {
     const { queue } = this;
     if (!queue.tryEnter(flow)) {
-      const refusal = await queue.wait(flow, NEVER_ABORTED);
+      const refusal = await queue.wait(flow);
       if (refusal !== undefined) throw new Error(`too many calls in progress (${refusal})`);
     }
     try {

@@ -1,6 +1,8 @@
 /** The running and waiting work of one user. */
 interface Flow<T> {
   running: number;
+  /** When the flow was last taken from, in takes of all flows. */
+  last: number;
   /** The total weight of the waiting items. */
   weight: number;
   readonly waiting: Set<T>;
@@ -24,11 +26,12 @@ export interface FairFlowsOptions<T> {
  * that was taken from the longest time ago. However much one flow has waiting, each other flow is next after at most one of its items.
  */
 export class FairFlows<T> {
-  /** The flows with running or waiting work, in the order in which they were last taken from. */
+  /** The flows with running or waiting work. */
   private readonly flows = new Map<string, Flow<T>>();
   private readonly maxRunning: number;
   private count = 0;
   private total = 0;
+  private takes = 0;
 
   constructor(private readonly options: FairFlowsOptions<T> = {}) {
     this.maxRunning = options.maxRunningPerFlow ?? Infinity;
@@ -62,6 +65,7 @@ export class FairFlows<T> {
     const known = this.of(flow);
     if (known.waiting.size > 0 || known.running >= this.maxRunning) return false;
     known.running++;
+    known.last = ++this.takes;
     return true;
   }
 
@@ -82,9 +86,7 @@ export class FairFlows<T> {
     const [item] = known.waiting as Iterable<T> as [T];
     this.drop(known, item);
     known.running++;
-    // Reinserted at the end, so that among flows with equally much running work another one is next.
-    this.flows.delete(flow);
-    this.flows.set(flow, known);
+    known.last = ++this.takes;
     return { flow, item };
   }
 
@@ -119,11 +121,12 @@ export class FairFlows<T> {
 
   private next(): string | undefined {
     let found: string | undefined;
-    let least = this.maxRunning;
-    for (const [name, { waiting, running }] of this.flows) {
-      if (waiting.size === 0 || running >= least) continue;
+    let least: Pick<Flow<T>, 'running' | 'last'> = { running: this.maxRunning, last: -Infinity };
+    for (const [name, flow] of this.flows) {
+      if (flow.waiting.size === 0 || flow.running > least.running) continue;
+      if (flow.running === least.running && flow.last >= least.last) continue;
       found = name;
-      least = running;
+      least = flow;
     }
     return found;
   }
@@ -131,7 +134,8 @@ export class FairFlows<T> {
   private of(name: string): Flow<T> {
     let flow = this.flows.get(name);
     if (flow === undefined) {
-      flow = { running: 0, weight: 0, waiting: new Set() };
+      // Ahead of the flow that was taken from last, and behind those that have waited since before that.
+      flow = { running: 0, last: this.takes - 0.5, weight: 0, waiting: new Set() };
       this.flows.set(name, flow);
     }
     return flow;

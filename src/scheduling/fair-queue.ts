@@ -81,11 +81,11 @@ export class FairQueue {
   }
 
   /** Waits for a seat. Resolves with undefined once the request has one. */
-  wait(flow: string, signal: AbortSignal): Promise<RejectReason | undefined> {
+  wait(flow: string, signal?: AbortSignal): Promise<RejectReason | undefined> {
     const { flows } = this;
     if (flows.waitingOf(flow) >= this.maxQueuedPerFlow || flows.waiting >= this.maxQueued)
       return Promise.resolve('queue-full');
-    if (signal.aborted) return Promise.resolve('cancelled');
+    if (signal?.aborted === true) return Promise.resolve('cancelled');
     return new Promise((resolve) => {
       const reject = (refusal: RejectReason): void => {
         flows.remove(flow, ticket);
@@ -95,12 +95,12 @@ export class FairQueue {
       const ticket = new QueuedRequest(
         (refusal) => {
           ticket.unschedule();
-          signal.removeEventListener('abort', onAbort);
+          signal?.removeEventListener('abort', onAbort);
           resolve(refusal);
         },
         () => reject('time-out'),
       );
-      signal.addEventListener('abort', onAbort, { once: true });
+      signal?.addEventListener('abort', onAbort, { once: true });
       flows.push(flow, ticket);
       this.options.wheel.schedule(ticket, this.options.clock.monotonic() + this.options.waitMillis);
     });

@@ -2,6 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
 import { createCertificate, generateKey, type KeyPair } from '../../pki/certificates.js';
 import { FakeClock } from '../../../test/fakes/util/clock.js';
+import type { Gauge } from 'prom-client';
+import { metricsRegistry } from '../../util/metrics/metrics.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import type {
   AuthenticationRequest,
@@ -317,5 +319,62 @@ describe('unions and fallbacks of authenticators', () => {
       user: { name: 'system:anonymous' },
     });
     expect(ask(new WithFallback(fails('wrong'), anonymous), undefined)).toBe('wrong');
+  });
+});
+
+describe('what client certificates make the server keep', () => {
+  /** The bytes of remembered chains. */
+  const kept = async (): Promise<number> => {
+    const { values } = await (metricsRegistry.getSingleMetric('annex_request_cache_bytes') as Gauge).get();
+    return values.find(({ labels }) => labels['cache'] === 'client_certificates')?.value ?? NaN;
+  };
+  const certificate = (issuer: Authority, usage: 'ca' | 'client', pair: KeyPair, commonName: string): X509Certificate =>
+    new X509Certificate(
+      createCertificate(
+        { subject: { commonName }, publicKey: pair.publicKey, usage, notBefore: start - HOUR, notAfter: start + HOUR },
+        { key: issuer.privateKey, certificate: new X509Certificate(issuer.pem) },
+      ),
+    );
+  const present = (leaf: X509Certificate, ...issuers: readonly X509Certificate[]): TLSSocket => {
+    const chain = [leaf, ...issuers];
+    chain.forEach((one, i) => Object.defineProperty(one, 'issuerCertificate', { value: chain[i + 1] }));
+    return { getPeerX509Certificate: () => leaf } as Partial<TLSSocket> as TLSSocket;
+  };
+
+  test('chains of strangers are not remembered', async () => {
+    const method = new X509Authenticator(new CaBundle(ca.pem), clock, true);
+    const before = await kept();
+    const stranger = authority('stranger');
+    for (let i = 0; i < 20; i++) {
+      const leaf = certificate(stranger, 'client', generateKey(), `mallory${i}`);
+      expect(ask(method, present(leaf, new X509Certificate(stranger.pem)))).toContain('unknown authority');
+    }
+    expect(await kept()).toBe(before);
+  });
+
+  test('the intermediates of a verified chain are, for connections that resume its session', async () => {
+    const method = new X509Authenticator(new CaBundle(ca.pem), clock, true);
+    const before = await kept();
+    const pair = generateKey();
+    const intermediate = certificate(ca, 'ca', pair, 'between');
+    const leaf = certificate({ ...pair, pem: intermediate.toString() }, 'client', generateKey(), 'jane');
+    expect(ask(method, present(leaf, intermediate))).toMatchObject({ user: { name: 'jane' } });
+    expect((await kept()) - before).toBe(leaf.raw.length + intermediate.raw.length);
+    expect(ask(method, present(new X509Certificate(leaf.raw)))).toMatchObject({ user: { name: 'jane' } });
+  });
+
+  test('the signatures checked for one chain are bounded, as in Go', () => {
+    // Each of these certificates may have issued each other one.
+    const pair = generateKey();
+    const loop = (): X509Certificate => certificate({ ...pair, pem: authority('loop').pem }, 'ca', pair, 'loop');
+    const chain = Array.from({ length: 9 }, loop);
+    const verified = jest.spyOn(X509Certificate.prototype, 'verify');
+    const answer = ask(
+      new X509Authenticator(new CaBundle(ca.pem), clock, true),
+      present(chain[0] as X509Certificate, ...chain.slice(1)),
+    );
+    expect(answer).toMatch(/signature check attempts limit reached|unknown authority/);
+    expect(verified.mock.calls.length).toBeLessThanOrEqual(100);
+    verified.mockRestore();
   });
 });

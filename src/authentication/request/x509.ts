@@ -50,7 +50,10 @@ const byteLength = ({ leaf, intermediates }: PeerChain): number =>
  * Verified chains with intermediates by the leaf's fingerprint: a resumed TLS session provides only the leaf. What strangers present
  * is not remembered.
  */
-const chains = new LruCache<string, PeerChain>({ capacity: MAX_CHAIN_BYTES, weigh: (_key, chain) => byteLength(chain) });
+const chains = new LruCache<string, PeerChain>({
+  capacity: MAX_CHAIN_BYTES,
+  weigh: (_key, chain) => byteLength(chain),
+});
 watchCache('client_certificates', chains);
 const byConnection = new WeakMap<TLSSocket, PeerChain | AuthenticationError | null>();
 

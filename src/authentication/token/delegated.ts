@@ -47,7 +47,12 @@ export class DelegatedTokenAuthenticator implements TokenAuthenticator {
       maxBytes: MAX_BYTES,
       weigh: ({ answer }) => responseBytes(answer),
     });
-    const limits = { max: MAX_REVIEWS, maxPerFlow: MAX_REVIEWS, maxWaiting: MAX_WAITING, maxWaitingPerFlow: MAX_WAITING };
+    const limits = {
+      max: MAX_REVIEWS,
+      maxPerFlow: MAX_REVIEWS,
+      maxWaiting: MAX_WAITING,
+      maxWaitingPerFlow: MAX_WAITING,
+    };
     this.reviews = new BoundedCalls({ clock, waitMillis: WAIT_MILLIS, ...limits });
   }
 

@@ -62,7 +62,12 @@ export class TokenCache implements TokenAuthenticator {
       maxBytes: MAX_BYTES,
       weigh: ({ response }) => responseBytes(response),
     });
-    const limits = { max: MAX_LOOKUPS, maxPerFlow: MAX_LOOKUPS, maxWaiting: MAX_WAITING, maxWaitingPerFlow: MAX_WAITING };
+    const limits = {
+      max: MAX_LOOKUPS,
+      maxPerFlow: MAX_LOOKUPS,
+      maxWaiting: MAX_WAITING,
+      maxWaitingPerFlow: MAX_WAITING,
+    };
     this.lookups = new BoundedCalls({ clock, waitMillis: LOOKUP_MILLIS, ...limits });
   }
 

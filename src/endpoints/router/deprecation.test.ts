@@ -4,10 +4,10 @@ import { warnOfDeprecation } from './deprecation.js';
 import type { HandlerMetrics } from '../handlers/scope.js';
 
 /** Returns what a request for a version reports to the client, the audit log, and the metrics. */
-function reported(more: Partial<ResourceVersion>): unknown[] {
+function reported(more: Partial<ResourceVersion>, served = true): unknown[] {
   const calls: unknown[] = [];
   const note = (...facts: unknown[]): void => void calls.push(facts);
-  const context = { info: { subresource: 'status' }, warn: note, annotate: note } as unknown as RequestContext;
+  const context = { info: { subresource: 'status' }, served, warn: note, annotate: note } as unknown as RequestContext;
   const metrics = { deprecatedRequested: note } as unknown as HandlerMetrics;
   const version = { name: 'v1beta1', deprecated: true, ...more } as ResourceVersion;
   const gvk = { group: 'g', version: 'v1beta1', kind: 'Thing' };
@@ -36,4 +36,8 @@ test('reports the release that removes the version', () => {
     ['k8s.io/deprecated', 'true'],
     ['k8s.io/removed-release', '1.40'],
   ]);
+});
+
+test('a subresource that does not exist is not a label', () => {
+  expect(reported({}, false)).toEqual([['g/v1beta1 Thing is deprecated'], ['k8s.io/deprecated', 'true']]);
 });

@@ -72,3 +72,12 @@ test('logs every request from verbosity 3', () => {
   log.completed(stage.start().exchange, 1.5);
   expect(lines).toMatchObject([{ message: 'HTTP', fields: { verb: 'list', latency: '1.500ms', 'audit-ID': 'id' } }]);
 });
+
+test('what a client chooses takes little space', () => {
+  const { lines, stage, log } = setup();
+  const { exchange } = stage.start({ url: `/${'x'.repeat(900_000)}` });
+  exchange.request.headers['user-agent'] = 'a'.repeat(900_000);
+  log.completed(exchange, 600);
+  expect(lines[0]?.fields?.['URI']).toBe(`/${'x'.repeat(1023)}...`);
+  expect(JSON.stringify(lines).length).toBeLessThan(3000);
+});

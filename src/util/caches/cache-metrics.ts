@@ -26,8 +26,16 @@ const ofCaches = (name: string, help: string, value: (cache: WatchedCache) => nu
     for (const [cache, refs] of caches) metric.withLabelValues(cache).value = sumOf(refs, value);
   });
 };
-ofCaches('annex_request_cache_entries', 'Entries of the caches that are keyed by what clients send.', (cache) => cache.size);
-ofCaches('annex_request_cache_bytes', 'Approximate bytes of the caches that are keyed by what clients send.', (cache) => cache.weight);
+ofCaches(
+  'annex_request_cache_entries',
+  'Entries of the caches that are keyed by what clients send.',
+  (cache) => cache.size,
+);
+ofCaches(
+  'annex_request_cache_bytes',
+  'Approximate bytes of the caches that are keyed by what clients send.',
+  (cache) => cache.weight,
+);
 
 /** Adds a cache to the metrics, which add up the caches of one name. */
 export function watchCache(name: string, cache: WatchedCache): void {

@@ -122,7 +122,13 @@ export function setup({
   const clock = new FakeClock();
   const backend = new MapBackend();
   const retired = new AbortController();
-  const started: { terminated: boolean; posted: ToWorker[]; ready(): void; fail(error?: Error): void }[] = [];
+  const started: {
+    terminated: boolean;
+    posted: ToWorker[];
+    ready(): void;
+    fail(error?: Error): void;
+    finish(task: number): void;
+  }[] = [];
   const spawn = (): WorkerLink => {
     const { port1, port2 } = new MessageChannel();
     const runner = new TaskRunner(port2, clock);
@@ -131,6 +137,9 @@ export function setup({
       posted: [] as ToWorker[],
       ready: (): void => {
         received({ type: 'ready' });
+      },
+      finish: (task: number): void => {
+        received({ type: 'done', task, response: { status: 200, headers: {}, body: Buffer.from('{}') } });
       },
       fail: (error = new Error('cannot be loaded')): void => {
         ended(error);

@@ -33,7 +33,7 @@ describe('certificates of another CA with the same name', () => {
       const http = new Http1(server as TestServer, 1, { ...pair, maxVersion });
       const outcome = await http.send({ path: '/version', token }).then(
         ({ status }) => String(status),
-        (error: Error) => error.message,
+        (error: unknown) => String(error),
       );
       counts[outcome] = (counts[outcome] ?? 0) + 1;
     }
