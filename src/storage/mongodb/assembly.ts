@@ -145,8 +145,10 @@ async function start(
     failed: (error) => observer?.streamFailed(name, error),
   });
   const continuity = new Continuity({ place, follower, onReplaced });
-  const failed = (error: unknown): void => observer?.projectionFailed(name, error);
-  const projector = new Projector({ place, clock, backlog, writer, failed });
+  const projector = new Projector({
+    ...{ place, clock, backlog, writer },
+    failed: (error) => observer?.projectionFailed(name, error),
+  });
   const history: History = new History({
     ...{ place, clock, historyMillis, follower, backlog, projector },
     check: () => continuity.check(),
@@ -154,22 +156,18 @@ async function start(
   });
   const current = new CurrentStates({ place, follower, backlog });
   const committer = new Committer({
-    clock,
+    ...{ clock, follower, known, current, projector, writers, writer, historyMillis, maxObjectBytes, writeMillis },
     appender: new Appender({ place, writers, historyMillis }),
-    follower,
-    known,
-    current,
-    projector,
-    writers,
-    writer,
-    historyMillis,
-    maxObjectBytes,
-    writeMillis,
     onStartOver: () => observer?.startedOver(name),
   });
-  await history.start();
-  await follower.catchUp();
-  await continuity.check();
+  try {
+    await history.start();
+    await follower.catchUp();
+    await continuity.check();
+  } catch (error) {
+    await history.stop();
+    throw error;
+  }
   follower.start();
   projector.start();
   const indexer = indexerOf(db, assembly);
