@@ -130,15 +130,8 @@ async function start(
   const known = new KnownStates(HEAD_BYTES, revision, lookUpRevision);
   const backlog = new Backlog(clock);
   const follower: LogFollower = new LogFollower({
-    client,
-    place,
-    clock,
-    known,
-    backlog,
-    revision,
+    ...{ client, place, clock, known, backlog, revision, writer, historyMillis },
     head: newest?.last === revision ? newest : undefined,
-    writer,
-    historyMillis,
     oldest: () => history.oldest,
     onCompacted: (before) => history.lost(before),
     onDropped: () => onReplaced(`the collection ${place.collection} was dropped or renamed`),
@@ -160,14 +153,9 @@ async function start(
     appender: new Appender({ place, writers, historyMillis }),
     onStartOver: () => observer?.startedOver(name),
   });
-  try {
-    await history.start();
-    await follower.catchUp();
-    await continuity.check();
-  } catch (error) {
-    await history.stop();
-    throw error;
-  }
+  await follower.catchUp();
+  await continuity.check();
+  await history.start();
   follower.start();
   projector.start();
   const indexer = indexerOf(db, assembly);
