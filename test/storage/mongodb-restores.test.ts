@@ -158,6 +158,7 @@ described('a restore under a running server', () => {
     expect(await backend.currentRevision()).toBeGreaterThan(last);
     const shown = await cache.list({ mode: 'most-recent' }, page());
     expect(keysOf(shown)).toEqual([...there.keys()].sort());
+    await until('it takes writes', () => backend.writing().ok);
     const stored = await commit(backend, put('a/after', 0));
     await settled(backend);
     expect((await inMongo(options)).get('a/after')).toBe(stored.revision);

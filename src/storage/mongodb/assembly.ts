@@ -130,23 +130,18 @@ async function start(
   const known = new KnownStates(HEAD_BYTES, revision, lookUpRevision);
   const backlog = new Backlog(clock);
   const follower: LogFollower = new LogFollower({
-    client,
-    place,
-    clock,
-    known,
-    backlog,
-    revision,
+    ...{ client, place, clock, known, backlog, revision, writer, historyMillis },
     head: newest?.last === revision ? newest : undefined,
-    writer,
-    historyMillis,
     oldest: () => history.oldest,
     onCompacted: (before) => history.lost(before),
     onDropped: () => onReplaced(`the collection ${place.collection} was dropped or renamed`),
     failed: (error) => observer?.streamFailed(name, error),
   });
   const continuity = new Continuity({ place, follower, onReplaced });
-  const failed = (error: unknown): void => observer?.projectionFailed(name, error);
-  const projector = new Projector({ place, clock, backlog, writer, failed });
+  const projector = new Projector({
+    ...{ place, clock, backlog, writer },
+    failed: (error) => observer?.projectionFailed(name, error),
+  });
   const history: History = new History({
     ...{ place, clock, historyMillis, follower, backlog, projector },
     check: () => continuity.check(),
@@ -154,22 +149,13 @@ async function start(
   });
   const current = new CurrentStates({ place, follower, backlog });
   const committer = new Committer({
-    clock,
+    ...{ clock, follower, known, current, projector, writers, writer, historyMillis, maxObjectBytes, writeMillis },
     appender: new Appender({ place, writers, historyMillis }),
-    follower,
-    known,
-    current,
-    projector,
-    writers,
-    writer,
-    historyMillis,
-    maxObjectBytes,
-    writeMillis,
     onStartOver: () => observer?.startedOver(name),
   });
-  await history.start();
   await follower.catchUp();
   await continuity.check();
+  await history.start();
   follower.start();
   projector.start();
   const indexer = indexerOf(db, assembly);

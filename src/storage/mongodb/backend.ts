@@ -2,6 +2,7 @@ import { systemClock, type Clock } from '../../util/clock.js';
 import { withTimeout } from '../../util/with-timeout.js';
 import { messageOf } from '../../util/error-message.js';
 import { compacted, StorageError, tooLarge } from '../errors.js';
+import { isLogIdentity } from '../log-identity.js';
 import type {
   Backend,
   EventStream,
@@ -78,6 +79,8 @@ export class MongoBackend implements Backend {
   /** Why the store cannot be used although it is open: its log was replaced; undefined if it can. */
   private halted: string | undefined;
   private halting = new AbortController();
+  /** Whether somebody follows the log, and is behind: what it shows is from before the log was replaced, and writes would rest on that. */
+  private reader: 'none' | 'following' | 'behind' = 'none';
   private resuming: Promise<void> | undefined;
   private readonly indexes = new Map<string, readonly string[]>();
   private readonly clock: Clock;
@@ -122,7 +125,10 @@ export class MongoBackend implements Backend {
 
   write(request: WriteRequest): Promise<WriteResult> {
     try {
-      return this.store().committer.write(request);
+      const { committer } = this.store();
+      // The reader asks for the identity before it shows the new log.
+      if (this.reader === 'behind' && !isLogIdentity(request.resource)) throw new StorageError('unavailable', REPLACED);
+      return committer.write(request);
     } catch (error) {
       return Promise.reject(unavailable(error));
     }
@@ -178,6 +184,7 @@ export class MongoBackend implements Backend {
   events(after: Revision, signal: AbortSignal): EventStream {
     const { history } = this.store();
     if (after < history.oldest) throw compacted(after, history.oldest);
+    this.reader = 'following';
     return this.eventsAfter(after, signal);
   }
 
@@ -224,6 +231,7 @@ export class MongoBackend implements Backend {
   }
 
   writing(): Health {
+    if (this.halted === undefined && this.reader === 'behind') return { ok: false, reason: REPLACED };
     return this.halt() ?? this.opened?.committer.state() ?? CLOSED;
   }
 
@@ -314,6 +322,7 @@ export class MongoBackend implements Backend {
       const opened = await assemble({ ...this.assembly({ client, db, latest }), above });
       this.opened = opened;
       for (const [resource, fields] of this.indexes) opened.indexer.want(resource, fields);
+      if (this.reader === 'following') this.reader = 'behind';
       this.halted = undefined;
       options.observer?.resumed(log);
       await writers.close().catch(() => undefined);

@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
 
 /** What Annex does in its database. The role readWrite allows all of it. */
-const NEEDED_ACTIONS = [
+export const NEEDED_ACTIONS = [
   'find',
   'insert',
   'update',

@@ -2,11 +2,11 @@ import { StorageError } from '../../errors.js';
 import type { Revision } from '../../interfaces.js';
 import { batchesOf, FIRST_REVISION, type LogPlace } from '../documents.js';
 import { readFloor, type Head } from '../log/read.js';
-import type { LogFollower } from './follower.js';
+import type { LogFollower, Position } from './follower.js';
 
 export interface ContinuityOptions {
   readonly place: LogPlace;
-  readonly follower: Pick<LogFollower, 'head' | 'earliest'>;
+  readonly follower: Pick<LogFollower, 'position'>;
   /** Called when the log is found to be another one than before. */
   onReplaced(reason: string): void;
 }
@@ -21,22 +21,40 @@ const PRESENT = { readConcern: { level: 'linearizable' }, maxTimeMS: READ_MILLIS
  * a restore they are gone, or others have their revisions.
  */
 export class Continuity {
-  /** The newest batch at the last check: a later one may have been written to the log that took its place. */
-  private anchor: Head | undefined;
+  /** Where the follower was at the last check. */
+  private last: Position;
 
-  constructor(private readonly options: ContinuityOptions) {}
+  constructor(private readonly options: ContinuityOptions) {
+    this.last = options.follower.position;
+  }
 
-  /** Rejects if the log was replaced. */
+  /**
+   * Rejects if the log was replaced: it has the newest known batch, and as many between that and the one at the last check as were
+   * followed. The newest one alone proves nothing, because it may have been written to the log that took the place of the former.
+   */
   async check(): Promise<void> {
     const { place, follower } = this.options;
-    const { head, earliest } = follower;
-    const { anchor = earliest } = this;
-    if (anchor !== undefined) {
-      const found = await batchesOf(place).findOne({ _id: anchor.first }, { projection: { writer: 1 }, ...PRESENT });
-      if (found?.writer !== anchor.writer && (await readFloor(place)).floor < anchor.first)
-        throw this.replaced(`revision ${anchor.first}, which was committed, is no longer in the log`);
+    const { last } = this;
+    const now = follower.position;
+    const { head } = now;
+    if (head !== undefined) {
+      const found = await batchesOf(place).findOne({ _id: head.first }, { projection: { writer: 1 }, ...PRESENT });
+      if (found?.writer !== head.writer && (await readFloor(place)).floor < head.first)
+        throw this.replaced(`revision ${head.first}, which was committed, is no longer in the log`);
+      if (now.holes === last.holes) await this.checkBetween(last, head, now.taken - last.taken);
     }
-    this.anchor = head;
+    this.last = now;
+  }
+
+  private async checkBetween(last: Position, head: Head, expected: number): Promise<void> {
+    const { place } = this.options;
+    const after = last.head?.first ?? FIRST_REVISION;
+    const query = { _id: { $gt: after, $lte: head.first } };
+    const { n } = await place.db.command({ count: place.collection, query, ...PRESENT });
+    if (n === expected || (await readFloor(place)).floor > (last.head?.last ?? FIRST_REVISION)) return;
+    throw this.replaced(
+      `of ${expected} batches after revision ${after}, which were committed, the log has ${String(n)}`,
+    );
   }
 
   /** Checks whether the log ends before a revision that was committed; rejects if it does. */

@@ -47,6 +47,13 @@ const SILENT_MILLIS = 10_000;
 /** A resume token is dropped after this many failures in a row. */
 const TOKEN_ATTEMPTS = 3;
 
+/** How far a log has been followed. */
+export interface Position {
+  readonly head: Head | undefined;
+  readonly taken: number;
+  readonly holes: number;
+}
+
 /** A committed batch. */
 export interface Followed extends Head {
   readonly events: readonly LogEvent[];
@@ -67,8 +74,9 @@ export class LogFollower {
   private foreign = -Infinity;
   private foreignEntries = 0;
   private newest: Head | undefined;
-  /** The first batch that became known. */
-  earliest: Head | undefined;
+  /** The number of batches taken, and of holes before them: between two holes, the log has every batch. */
+  private taken = 0;
+  private holes = 0;
   private at: Moment = NaN;
   /** The reason why the change stream failed; empty while it runs. */
   private trouble = '';
@@ -78,13 +86,18 @@ export class LogFollower {
   constructor(private readonly options: FollowerOptions) {
     this.feed = this.newFeed(options.revision);
     this.newest = options.head;
-    this.earliest = options.head;
     this.lastResponseAt = options.clock.monotonic();
   }
 
   /** The newest known batch; undefined until one is known. */
   get head(): Head | undefined {
     return this.newest;
+  }
+
+  /** The newest known batch, and how many were taken before it. */
+  get position(): Position {
+    const { newest: head, taken, holes } = this;
+    return { head, taken, holes };
   }
 
   /** A time when nothing after the newest known revision had been committed yet. */
@@ -142,7 +155,7 @@ export class LogFollower {
     if (first > revision + 1) return false;
     this.at = moment;
     this.newest = { first, last, writer };
-    this.earliest ??= this.newest;
+    this.taken++;
     if (events.length === 0) {
       this.restartFrom(last);
       return true;
@@ -254,6 +267,7 @@ export class LogFollower {
 
   /** Continues after a revision because the events before it are unknown: readers get an error, and all known states are dropped. */
   private restartFrom(revision: Revision): void {
+    this.holes++;
     const lost = this.feed;
     this.options.known.clear(revision);
     this.feed = this.newFeed(revision);

@@ -63,7 +63,7 @@ export class History {
   }
 
   async start(): Promise<void> {
-    this.known = await readOldest(this.options.place);
+    this.lost(await readOldest(this.options.place));
     this.schedule();
   }
 
