@@ -117,6 +117,7 @@ export function writeListResult({ served }: RequestScope, sink: ResponseSink, re
     resourceVersion: String(Math.min(revision, since)),
     continue: result.continue,
     remainingItemCount: result.remainingItemCount,
+    shard: result.shard,
   };
   return writeList(sink, result.list, metadata, served);
 }

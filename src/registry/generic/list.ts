@@ -35,6 +35,8 @@ export interface ListResult {
   readonly continue: string;
   /** Undefined if the request has selectors or the list is complete. */
   readonly remainingItemCount: number | undefined;
+  /** The shard that the list is restricted to. */
+  readonly shard?: string | undefined;
 }
 
 /** Lists a namespace, or all namespaces if it is '', at the state that the request asks for. */
@@ -47,9 +49,12 @@ export async function listObjects(store: ResourceStore, namespace: string, reque
   // The key in a token is relative to the request's own collection, so that a token cannot reach objects outside it.
   const scope = store.namespaced && namespace !== '' ? `${namespace}/` : '';
   const list = await read(store, start, prefix, scope, request);
-  if (list.lastKey === undefined) return { list, continue: '', remainingItemCount: undefined };
+  // In kube-apiserver, lists of custom resources do not show it.
+  const shard = store.type.custom ? undefined : request.predicate.shard;
+  if (list.lastKey === undefined) return { list, continue: '', remainingItemCount: undefined, shard };
   return {
     list,
+    shard,
     continue: encodeContinueToken({
       revision: list.revision,
       log: logId,

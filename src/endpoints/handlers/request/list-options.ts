@@ -12,7 +12,9 @@ import { type LabelSelector, SelectorError } from '../../../apimachinery/selecto
 import type { ServedVersion } from '../../../registry/rest/served.js';
 import type { ListRequest } from '../../../registry/generic/list.js';
 import type { SelectionPredicate } from '../../../apimachinery/selectors/selection-predicate.js';
+import { featureGates } from '../../../util/feature-gates.js';
 import type { Query } from './query.js';
+import { withShard } from './shard-selector.js';
 
 /** Validated ListOptions of meta/v1. */
 export interface ListOptions extends ListRequest {
@@ -46,7 +48,7 @@ export function listOptions(query: Query, served: ServedVersion, name: string, w
     readSelectors(query, (field) => field);
     throw newInvalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
   }
-  return { predicate: predicate(query, served, name), ...withDefaults };
+  return { predicate: sharded(predicate(query, served, name), query), ...withDefaults };
 }
 
 type UnselectedOptions = Omit<ListOptions, 'predicate'>;
@@ -114,6 +116,11 @@ function readSelectors(query: Query, names: FieldNames): { labels: LabelSelector
     if (error instanceof SelectorError) throw newBadRequest(error.message);
     throw error;
   }
+}
+
+function sharded(selected: SelectionPredicate, query: Query): SelectionPredicate {
+  const shard = featureGates.enabled('ShardedListAndWatch') ? query.string('shardSelector') : '';
+  return shard === '' ? selected : withShard(selected, shard);
 }
 
 function predicate(query: Query, served: ServedVersion, name: string): SelectionPredicate {

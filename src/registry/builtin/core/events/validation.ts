@@ -8,7 +8,7 @@ import {
   textAt,
 } from '../../../../apimachinery/json/json.js';
 import { goJson, type GroupVersion, type KubeObject } from '../../../../apimachinery/meta/meta.js';
-import { qualifiedNameErrors, subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
+import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { FIELD_IMMUTABLE, validateImmutableField } from '../../../../apimachinery/validation/object-meta.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
