@@ -117,7 +117,8 @@ export function writeListResult({ served }: RequestScope, sink: ResponseSink, re
     resourceVersion: String(Math.min(revision, since)),
     continue: result.continue,
     remainingItemCount: result.remainingItemCount,
-    shard: result.shard,
+    // In kube-apiserver, lists of custom resources do not show it.
+    shard: served.type.custom ? undefined : result.shard,
   };
   return writeList(sink, result.list, metadata, served);
 }

@@ -49,8 +49,7 @@ export async function listObjects(store: ResourceStore, namespace: string, reque
   // The key in a token is relative to the request's own collection, so that a token cannot reach objects outside it.
   const scope = store.namespaced && namespace !== '' ? `${namespace}/` : '';
   const list = await read(store, start, prefix, scope, request);
-  // In kube-apiserver, lists of custom resources do not show it.
-  const shard = store.type.custom ? undefined : request.predicate.shard;
+  const { shard } = request.predicate;
   if (list.lastKey === undefined) return { list, continue: '', remainingItemCount: undefined, shard };
   return {
     list,
