@@ -12,7 +12,7 @@ PYTHON := .cache/python/bin/python
 # Of the running server: for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go alerts pictures faults soak mongodb-oldest e2e e2e-switch adoption-campaign e2e-oldest oracle bench bench-node bench-scale bench-mongodb bench-replicas bench-adoption lint typecheck format docs tools clean
+.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go alerts pictures faults soak mongodb-oldest e2e e2e-switch adoption-campaign e2e-oldest e2e-all data oracle bench bench-node bench-scale bench-mongodb bench-replicas bench-adoption lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -51,6 +51,9 @@ lint: node_modules/.installed ## ESLint, the layers, unused exports and dependen
 
 format: node_modules/.installed ## Formats sources and tests.
 	$(BIN)/prettier --write --log-level warn src packages test
+
+data: node_modules/.installed ## Makes what data/ has of Kubernetes anew, from the version of hack/tools/go.mod (needs Go and openssl).
+	node hack/data.mjs
 
 docs: dist/.sources ## Writes docs/flags.md and docs/metrics.md anew.
 	node hack/docs.mjs
@@ -107,8 +110,12 @@ adoption-campaign: dist/.sources ## Adoptions while parts of the cluster and of 
 	ANNEX_ADOPTION_SEED=$(or $(SEED),1) ANNEX_ADOPTION_ROUNDS=$(or $(ROUNDS),5) \
 	  E2E_CONFIG=test/e2e/switch/campaign/jest.config.mjs hack/e2e.sh
 
-e2e-oldest: dist/.sources ## The same with the oldest version of Kubernetes that is promised to work (VERSION=1.33.13).
-	ANNEX_TOOLS_DIR="$$(hack/tools/kubernetes.sh $(or $(VERSION),1.33.13))" hack/e2e.sh
+e2e-oldest: dist/.sources ## The same with the oldest version of Kubernetes that is promised to work (VERSION=1.34.4).
+	ANNEX_TOOLS_DIR="$$(hack/tools/kubernetes.sh $(or $(VERSION),1.34.4))" hack/e2e.sh
+
+e2e-all: dist/.sources ## The same with each version of Kubernetes that is promised to work (VERSIONS=…), the newest last. Builds each, once.
+	for version in $(or $(VERSIONS),1.34.4 1.35.4 1.36.3); do ANNEX_TOOLS_DIR="$$(hack/tools/kubernetes.sh $$version)" hack/e2e.sh; done
+	hack/e2e.sh
 
 conformance-go: dist/.sources ## The clients of Go, where Go 1.26 is there.
 	hack/conformance-go.sh

@@ -12,6 +12,7 @@ export default {
   globalSetup: '<rootDir>/test/global-setup.ts',
   globalTeardown: '<rootDir>/test/secrecy/leaks.ts',
   moduleNameMapper: {
+    '^@annex/cel/parser$': '<rootDir>/packages/cel/src/parser/index.ts',
     '^@annex/cel/re2$': '<rootDir>/packages/cel/src/re2/re2.ts',
     '^@annex/([a-z0-9]+)$': '<rootDir>/packages/$1/src/index.ts',
     '^@annex/([a-z0-9]+)/(.+)$': '<rootDir>/packages/$1/src/$2.ts',

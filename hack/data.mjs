@@ -34,6 +34,9 @@ const SCHEMAS = [
   'apis/storage.k8s.io/v1',
 ];
 
+/** The kinds of these versions that Annex does not serve, and the types that only they have. */
+const UNSERVED = /^io\.k8s\.api\.certificates\.v1\.(?:ClusterTrustBundle|PodCertificateRequest)/;
+
 /** The packages whose messages are encoded as Protobuf. */
 const PACKAGES = [
   'core/v1',
@@ -167,7 +170,8 @@ async function ofServer() {
     await ready(get);
     for (const version of SCHEMAS) {
       const { components } = await get(`/openapi/v3/${version}`);
-      write(`openapi/${version.replaceAll('/', '__')}.json`, `${JSON.stringify(withoutProse(components.schemas))}\n`);
+      const schemas = Object.entries(components.schemas).filter(([name]) => !UNSERVED.test(name));
+      write(`openapi/${version.replaceAll('/', '__')}.json`, `${JSON.stringify(withoutProse(Object.fromEntries(schemas)))}\n`);
     }
     write('rbac-defaults.json', `${JSON.stringify(await defaultRoles(get), null, 1)}\n`);
     const table = 'application/json;as=Table;g=meta.k8s.io;v=v1';

@@ -81,6 +81,7 @@ replay() { # needs, controllers, more flags
 replay '' ''
 replay node-restriction '' --enable-admission-plugins=NodeRestriction
 replay service-account '' --enable-admission-plugins=ServiceAccount
+replay sharded-list '' --feature-gates=ShardedListAndWatch=true,WatchList=true
 replay validatingadmissionpolicy-status-controller validatingadmissionpolicy-status-controller
 awk '{ passed += $1; failed += $3 } END { print passed " passed, " failed " failed" }' "$scratch/sums"
 exit $status

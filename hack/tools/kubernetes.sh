@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Builds kube-apiserver and kube-controller-manager of another version of Kubernetes into a folder of their own, once, for the
-# compatibility matrix: hack/tools/kubernetes.sh 1.33.13
-# Prints the folder: .cache/tools/v1.33.13, with links to the other tools. Needs Go and its module proxy.
+# compatibility matrix: hack/tools/kubernetes.sh 1.34.4
+# Prints the folder: .cache/tools/v1.34.4, with links to the other tools. Needs Go and its module proxy.
 set -euo pipefail
-version=${1:?usage: hack/tools/kubernetes.sh VERSION, for instance 1.33.13}
+version=${1:?usage: hack/tools/kubernetes.sh VERSION, for instance 1.34.4}
 tools=$("$(dirname "$0")/build.sh" etcd kubectl helm)
 out=$tools/v$version
 mkdir -p "$out/module"

@@ -150,11 +150,11 @@ describe('update', () => {
     ]);
   });
 
-  test('a failure drops the entries, not the object', () => {
+  test('a failure keeps the live entries', () => {
     const { manager, errors } = setup();
     const next = manager.update(widget({ text: 'x' }, [entry('a', TEXT)]), widget({ nope: 1 }), 'b');
     expect(next['spec']).toEqual({ nope: 1 });
-    expect(next.metadata.managedFields).toBeUndefined();
+    expect(next.metadata.managedFields).toEqual([entry('a', TEXT)]);
     expect(errors).toEqual([
       'failed to convert new object (n/a; example.com/v1, Kind=Widget) to smd typed: .spec.nope: field not declared in schema',
     ]);
@@ -173,11 +173,11 @@ describe('update', () => {
     ]);
   });
 
-  test('an invalid version drops the entries', () => {
+  test('an invalid version keeps the live entries', () => {
     const { manager, errors } = setup();
     const entries = [entry('odd', TEXT, { apiVersion: 'a/b/c' }), entry('a', TEXT)];
     const next = manager.update(widget({ text: 'x' }, entries), widget({ text: 'x' }), 'b');
-    expect(next.metadata.managedFields).toBeUndefined();
+    expect(next.metadata.managedFields).toEqual(entries);
     expect(errors).toEqual(['unexpected GroupVersion string: a/b/c']);
   });
 

@@ -10,14 +10,14 @@ const of = (emulated: string[], compatible: string[] = []): unknown => {
   return [version.emulation, version.minCompatibility];
 };
 
-/** The results of kube-apiserver v1.36.3. */
+/** The results of kube-apiserver v1.37.2. */
 test.each<[string, string[], string[], unknown]>([
-  ['nothing', [], [], [36, 35]],
+  ['nothing', [], [], [37, 36]],
   ['a version', ['1.35'], [], [35, 34]],
-  ['of the component', ['kube=1.34'], [], [34, 33]],
-  ['with a v', ['v1.34'], [], [34, 33]],
-  ['the oldest', ['1.33'], [], [33, 33]],
-  ['the current', ['1.36'], ['1.33'], [36, 33]],
+  ['of the component', ['kube=1.34'], [], [34, 34]],
+  ['with a v', ['v1.34'], [], [34, 34]],
+  ['the oldest', ['1.34'], [], [34, 34]],
+  ['the current', ['1.37'], ['1.34'], [37, 34]],
   ['no version', ['abc'], [], 'could not parse "abc" as version'],
   ['no version of the component', ['kube=abc'], [], 'could not parse "abc" as version'],
   ['too short', ['1'], [], 'illegal version string "1"'],
@@ -26,19 +26,19 @@ test.each<[string, string[], string[], unknown]>([
   ['twice', ['kube=1.35', 'kube=1.34'], [], 'duplicate version flag, kube=1.35 and kube=1.34'],
   [
     'too old',
-    ['1.32'],
+    ['1.33'],
     [],
-    '[emulation version 1.32 is not between [1.33, 1.36.0], minCompatibilityVersion version 1.33 is not between [1.33, 1.32]]',
+    '[emulation version 1.33 is not between [1.34, 1.37.0], minCompatibilityVersion version 1.34 is not between [1.34, 1.33]]',
   ],
-  ['too new', ['1.37'], [], 'emulation version 1.37 is not between [1.33, 1.36.0]'],
-  ['from the future', ['2.0'], [], 'emulation version 2.0 is not between [1.33, 1.36.0]'],
+  ['too new', ['1.38'], [], 'emulation version 1.38 is not between [1.34, 1.37.0]'],
+  ['from the future', ['2.0'], [], 'emulation version 2.0 is not between [1.34, 1.37.0]'],
   [
     'only compatible with later ones',
     ['1.34'],
     ['1.35'],
-    'minCompatibilityVersion version 1.35 is not between [1.33, 1.34]',
+    'minCompatibilityVersion version 1.35 is not between [1.34, 1.34]',
   ],
-  ['compatible with old ones', [], ['1.32'], 'minCompatibilityVersion version 1.32 is not between [1.33, 1.36]'],
+  ['compatible with old ones', [], ['1.33'], 'minCompatibilityVersion version 1.33 is not between [1.34, 1.37]'],
 ])('%s', (_, emulated, compatible, expected) => {
   expect(of(emulated, compatible)).toEqual(expected);
 });

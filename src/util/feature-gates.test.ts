@@ -1,6 +1,6 @@
 import { FeatureGates } from './feature-gates.js';
 
-function gates(emulation = 36): FeatureGates {
+function gates(emulation = 37): FeatureGates {
   const made = new FeatureGates();
   made.emulate({ emulation, minCompatibility: emulation - 1 });
   return made;
@@ -21,23 +21,17 @@ describe('feature gates', () => {
     }).toThrow(message);
   });
 
-  test('a locked gate can be disabled at an emulated version that had it in beta', () => {
-    const emulated = gates(33);
-    emulated.set('AuthorizeWithSelectors=false,AuthorizeNodeWithSelectors=false');
-    expect(emulated.enabled('AuthorizeWithSelectors')).toBe(false);
-  });
-
-  test('a feature cannot be enabled without its dependencies', () => {
+  test('a gate does not exist at emulated versions before it', () => {
     expect(() => {
-      gates(33).set('AuthorizeWithSelectors=false');
+      gates(36).set('ExcludeAdmissionWebhookVirtualResources=true');
     }).toThrow(
-      'AuthorizeNodeWithSelectors is enabled, but depends on features that are disabled: [AuthorizeWithSelectors]',
+      'cannot set feature gate ExcludeAdmissionWebhookVirtualResources to true, feature is PreAlpha at emulated version 1.36, min compatibility version 1.35',
     );
   });
 
   test('defaults are those of the emulated version', () => {
-    expect(gates(33).enabled('ListFromCacheSnapshot')).toBe(false);
-    expect(gates(34).enabled('ListFromCacheSnapshot')).toBe(true);
+    expect(gates(36).enabled('AllowUnsafeMalformedObjectDeletion')).toBe(false);
+    expect(gates(37).enabled('AllowUnsafeMalformedObjectDeletion')).toBe(true);
   });
 
   test('only setting a GA gate produces a warning', () => {

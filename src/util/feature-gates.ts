@@ -82,7 +82,6 @@ const FEATURES = {
   StructuredAuthenticationConfiguration: GA_SINCE_34,
   UnauthenticatedHTTP2DOSMitigation: { stage: 'BETA', default: true },
   WatchList: { stage: 'BETA', default: false },
-  WatchListCompression: NEW_IN_37,
 } as const satisfies Record<string, FeatureSpec>;
 
 export type FeatureName = keyof typeof FEATURES;

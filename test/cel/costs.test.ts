@@ -38,7 +38,7 @@ function declare(schema: JsonObject): { type: DeclType; compile: (source: string
   const registry = new SchemaTypes('selfType');
   const type = registry.declare(schema, 'part');
   if (type === undefined) throw new Error('the schema has no type');
-  const environment = kubernetesEnvironment('new').extend(
+  const environment = kubernetesEnvironment('stored').extend(
     [
       { name: 'self', type: type.type },
       { name: 'authorizer', type: types.objectType('kubernetes.authorization.Authorizer') },

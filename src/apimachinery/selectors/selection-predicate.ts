@@ -12,6 +12,11 @@ export interface SelectionPredicate {
   readonly label?: { readonly key: string; readonly value: string } | undefined;
   /** Equal ids mean equal predicates, which are then evaluated once for all watchers that share them. */
   readonly id?: string | undefined;
+  /** The selector of a shard that the objects are in, in its usual form. */
+  readonly shard?: string | undefined;
 }
+
+/** The name under which attributes have an object's uid, while objects can be sharded by it. Field selectors cannot name it. */
+export const SHARD_UID = 'object.metadata.uid';
 
 export const EVERYTHING: SelectionPredicate = { everything: true, matches: () => true };

@@ -91,17 +91,17 @@ describe('validateObjectMeta', () => {
       'owner without anything',
       { ...good, ownerReferences: [{}] },
       [
-        'metadata.ownerReferences.apiVersion: Invalid value: "": version must not be empty',
-        'metadata.ownerReferences.kind: Invalid value: "": must not be empty',
-        'metadata.ownerReferences.name: Invalid value: "": must not be empty',
-        'metadata.ownerReferences.uid: Invalid value: "": must not be empty',
+        'metadata.ownerReferences[0].apiVersion: Required value: must not be empty',
+        'metadata.ownerReferences[0].kind: Required value: must not be empty',
+        'metadata.ownerReferences[0].name: Required value: must not be empty',
+        'metadata.ownerReferences[0].uid: Required value: must not be empty',
       ],
     ],
     [
       'events own nothing',
       { ...good, ownerReferences: [{ ...owner, kind: 'Event', blockOwnerDeletion: true }] },
       [
-        'metadata.ownerReferences: Invalid value: {"apiVersion":"v1","kind":"Event","name":"p","uid":"u","blockOwnerDeletion":true}: /v1, Kind=Event is disallowed from being an owner',
+        'metadata.ownerReferences[0]: Invalid value: {"apiVersion":"v1","kind":"Event","name":"p","uid":"u","blockOwnerDeletion":true}: /v1, Kind=Event is disallowed from being an owner',
       ],
     ],
     [
@@ -128,7 +128,7 @@ describe('validateObjectMeta', () => {
       'managed fields',
       { ...good, managedFields: [{ manager: 'a\tb', operation: 'x', fieldsType: 'y', subresource: 's'.repeat(257) }] },
       [
-        'metadata.managedFields[0].operation: Invalid value: "x": must be `Apply` or `Update`',
+        'metadata.managedFields[0].operation: Unsupported value: "x": supported values: "Apply", "Update"',
         'metadata.managedFields[0].fieldsType: Invalid value: "y": must be `FieldsV1`',
         'metadata.managedFields[0].manager: Invalid value: "a\\tb": invalid character U+0009 (at position 1)',
         'metadata.managedFields[0].subresource: Too long: may not be more than 256 bytes',

@@ -121,6 +121,8 @@ export function writeListResult({ served }: KindScope<object>, sink: ResponseSin
     resourceVersion: String(result.resourceVersion),
     continue: result.continue,
     remainingItemCount: result.remainingItemCount,
+    // In kube-apiserver, lists of custom resources do not show it.
+    shard: served.type.custom ? undefined : result.shard,
   };
   return writeList(sink, result.list, metadata, served);
 }

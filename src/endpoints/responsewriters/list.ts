@@ -56,6 +56,7 @@ function listMeta(metadata: ListMetadata, always: JsonObject = {}): JsonObject {
     resourceVersion: metadata.resourceVersion,
     ...(next === '' ? always : { continue: next }),
     ...(metadata.remainingItemCount === undefined ? {} : { remainingItemCount: metadata.remainingItemCount }),
+    ...(metadata.shard === undefined ? {} : { shardInfo: { selector: metadata.shard } }),
   };
 }
 

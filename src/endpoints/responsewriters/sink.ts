@@ -32,4 +32,6 @@ export interface ListMetadata {
   /** The continue token; '' or undefined at the end of a list. */
   readonly continue?: string | undefined;
   readonly remainingItemCount?: number | undefined;
+  /** The selector of the shard that the list is restricted to. */
+  readonly shard?: string | undefined;
 }

@@ -1,6 +1,8 @@
 import { isObject, type JsonObject, type JsonValue, objectAt, textAt } from '../../apimachinery/json/json.js';
 import { simplePath } from '../../schema/scale.js';
+import { SHARD_UID } from '../../apimachinery/selectors/selection-predicate.js';
 import type { Attributes } from '../../storage/cacher/interfaces.js';
+import { featureGates } from '../../util/feature-gates.js';
 import type { Definition } from './definition.js';
 
 /**
@@ -20,6 +22,7 @@ export function customAttributes(
     const meta = objectAt(object, 'metadata');
     const fields: Record<string, string> = { 'metadata.name': textAt(meta, 'name') };
     if (definition.namespaced) fields['metadata.namespace'] = textAt(meta, 'namespace');
+    if (featureGates.enabled('ShardedListAndWatch')) fields[SHARD_UID] = textAt(meta, 'uid');
     if (paths.length > 0) {
       const schema = schemas.get(textAt(object, 'apiVersion'));
       for (const { name, keys } of paths) fields[name] = selectableValue(object, keys, schema);

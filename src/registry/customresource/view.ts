@@ -1,4 +1,6 @@
 import { ApiError } from '../../apimachinery/meta/errors.js';
+import { StorageError } from '../../storage/errors.js';
+import { undecodable } from '../../storage/undecodable.js';
 import { deepEqual, type JsonObject, textAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Attributes, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
@@ -241,7 +243,10 @@ export class CustomView {
   /** Throws if embedded metadata is invalid, which cannot be shown. Drops the unknown fields of embedded metadata. */
   private checkShown(object: KubeObject): void {
     const [failure] = this.options.formOf(this.options.groupVersion)?.schema.coerce(object) ?? [];
-    if (failure !== undefined) throw new ApiError(500, '', failure.toString());
+    if (failure === undefined) return;
+    const { namespace = '', name = '', resourceVersion } = object.metadata;
+    const key = namespace === '' ? name : `${namespace}/${name}`;
+    throw undecodable([{ key, revision: Number(resourceVersion ?? 0), reason: failure.toString() }]);
   }
 
   /** Compares in steps, because a large object may take longer than a slice. */
@@ -256,7 +261,7 @@ export class CustomView {
       yield;
       return deepEqual(stored, shown);
     } catch (error) {
-      if (error instanceof ApiError) return false;
+      if (error instanceof ApiError || error instanceof StorageError) return false;
       throw error;
     }
   }

@@ -41,10 +41,12 @@ export async function listObjects(
   const list = await read(store, start, prefix, scope, request);
   const { since = list.revision } = handoverReason(watchesEnd) ?? {};
   const resourceVersion = Math.min(list.revision, since);
-  if (list.lastKey === undefined) return { list, resourceVersion, continue: '', remainingItemCount: undefined };
+  const { shard } = request.predicate;
+  if (list.lastKey === undefined) return { list, resourceVersion, continue: '', remainingItemCount: undefined, shard };
   return {
     list,
     resourceVersion,
+    shard,
     continue: encodeContinueToken({
       revision: list.revision,
       log: logId,

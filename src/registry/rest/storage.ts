@@ -45,6 +45,8 @@ export interface ListResult {
   readonly continue: string;
   /** Undefined if the request selects objects or the list is complete. */
   readonly remainingItemCount: number | undefined;
+  /** The shard that the list is restricted to. */
+  readonly shard?: string | undefined;
 }
 
 export interface Lister {

@@ -16,7 +16,7 @@ const LONGEST_ID = 2048;
 
 /** Adds a condition to a predicate: the only place where lists and watches get one, whatever reads for them. */
 export function withCondition(selectors: ObjectPredicate, condition: Condition): ObjectPredicate {
-  const { everything, name, namespace, label } = selectors;
+  const { everything, name, namespace, label, shard } = selectors;
   return {
     everything: false,
     matches: (labels, fields, object) =>
@@ -24,6 +24,7 @@ export function withCondition(selectors: ObjectPredicate, condition: Condition):
     name,
     namespace,
     label,
+    shard,
     id: idOf(everything ? '' : selectors.id, condition.id),
   };
 }

@@ -12,7 +12,7 @@ interface Lifecycle {
 
 const ALPHA: Lifecycle = { stability: 'ALPHA' };
 
-/** The metrics with a stability level above ALPHA, as declared by kube-apiserver v1.36. */
+/** The metrics with a stability level above ALPHA, as declared by kube-apiserver v1.37. */
 const LIFECYCLES: Readonly<Record<string, Lifecycle>> = {
   ...levels(
     'STABLE',
@@ -27,11 +27,17 @@ const LIFECYCLES: Readonly<Record<string, Lifecycle>> = {
     apiserver_authentication_config_controller_automatic_reloads_total
     apiserver_authorization_config_controller_automatic_reload_last_timestamp_seconds
     apiserver_authorization_config_controller_automatic_reloads_total apiserver_cel_compilation_duration_seconds
-    apiserver_cel_evaluation_duration_seconds apiserver_storage_events_received_total
+    apiserver_cel_evaluation_duration_seconds apiserver_flowcontrol_current_executing_requests
+    apiserver_flowcontrol_current_inqueue_requests apiserver_flowcontrol_request_wait_duration_seconds
+    apiserver_storage_events_received_total
     apiserver_validating_admission_policy_check_duration_seconds apiserver_validating_admission_policy_check_total
     apiserver_validation_declarative_validation_mismatch_total apiserver_validation_declarative_validation_panic_total
-    apiserver_watch_list_duration_seconds disabled_metrics_total hidden_metrics_total kubernetes_feature_enabled
-    registered_metrics_total`,
+    apiserver_watch_events_sizes apiserver_watch_events_total apiserver_watch_list_duration_seconds
+    apiserver_webhooks_x509_insecure_sha1_total apiserver_webhooks_x509_missing_san_total disabled_metrics_total
+    hidden_metrics_total kubernetes_feature_enabled registered_metrics_total serviceaccount_legacy_tokens_total
+    serviceaccount_stale_tokens_total serviceaccount_valid_tokens_total workqueue_adds_total workqueue_depth
+    workqueue_longest_running_processor_seconds workqueue_queue_duration_seconds workqueue_retries_total
+    workqueue_unfinished_work_seconds workqueue_work_duration_seconds`,
   ),
   apiserver_storage_objects: { stability: 'STABLE', deprecated: 34 },
 };

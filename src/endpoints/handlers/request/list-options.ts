@@ -16,7 +16,9 @@ import { withCondition } from '../../../storage/cacher/condition.js';
 import type { ObjectPredicate } from '../../../storage/cacher/interfaces.js';
 import type { HandlerEnvironment } from '../scope.js';
 import type { ListParameter } from './list-parameters.js';
+import { featureGates } from '../../../util/feature-gates.js';
 import type { Query } from './query.js';
+import { withShard } from './shard-selector.js';
 
 /** Validated ListOptions of meta/v1. */
 export interface ListOptions extends Omit<WatchOptions, 'deadline'> {
@@ -54,7 +56,7 @@ export function listOptions(
     readSelectors(query, (field) => field);
     throw newInvalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
   }
-  const selectors = predicate(query, served, name);
+  const selectors = sharded(predicate(query, served, name), query);
   return { predicate: withParameters(selectors, query, served, listParameters), ...withDefaults };
 }
 
@@ -138,6 +140,11 @@ function withParameters(
     selected = withCondition(selected, parameter.condition(query.string(parameter.name), served));
   }
   return selected;
+}
+
+function sharded(selected: SelectionPredicate, query: Query): SelectionPredicate {
+  const shard = featureGates.enabled('ShardedListAndWatch') ? query.string('shardSelector') : '';
+  return shard === '' ? selected : withShard(selected, shard);
 }
 
 function predicate(query: Query, served: ServedKind, name: string): SelectionPredicate {

@@ -73,7 +73,7 @@ test('metadata in defaults is stored in the form it is read in', () => {
 test('a failed deletion precondition has its own message', () => {
   const failed = customResourceDefinitionDeletion.preconditionFailed?.({ metadata: { name: 'x.y' } }, 'UID', 'a', 'b');
   expect(failed?.message).toBe(
-    'Operation cannot be fulfilled on customresourcedefinitions.apiextensions.k8s.io "x.y": Precondition failed: UID in precondition: a, UID in object meta: b',
+    'Operation cannot be fulfilled on customresourcedefinitions.apiextensions.k8s.io "x.y": precondition failed: UID in precondition: a, UID in object meta: b',
   );
 });
 

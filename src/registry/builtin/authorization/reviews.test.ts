@@ -58,9 +58,9 @@ const RA = { verb: 'get', resource: 'pods' };
 describe('validation', () => {
   const prefix = '422 .authorization.k8s.io "" is invalid: ';
   const both =
-    'spec.nonResourceAttributes: Invalid value: {"Path":"/x","Verb":""}: cannot be specified in combination with resourceAttributes';
+    'spec: Invalid value: {"Path":"/x","Verb":""}: exactly one of nonResourceAttributes or resourceAttributes must be specified';
   const neither =
-    'spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified';
+    'spec: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified';
   const nobody = 'spec.user: Invalid value: "": at least one of user or group must be specified';
   const field = 'spec.resourceAttributes.fieldSelector';
   const label = 'spec.resourceAttributes.labelSelector';

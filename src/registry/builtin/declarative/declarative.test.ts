@@ -60,7 +60,6 @@ test.each([
   ['beta', '', ['rules[0].verbs']],
   ['beta', 'DeclarativeValidationBeta=false', ['hand']],
   ['beta', 'DeclarativeValidation=false', ['hand']],
-  ['alpha', 'DeclarativeValidationTakeover=true', ['rules[0].verbs']],
 ] as const)('a rule of stage %s with gates %j returns the errors of %j', (stage, gates, fields) => {
   const hand = required('rules[0].verbs', 'hand');
   const markers = MARKERS[ROLES]?.map((marker) => ({ ...marker, stage }));
@@ -69,40 +68,35 @@ test.each([
   expect(answered.map((error) => (error === hand ? 'hand' : error.field))).toEqual(fields);
 });
 
-test('returns the hand-written errors, and equal errors are not a mismatch', () => {
+test('returns the declarative errors, and errors that no marker covers stay', () => {
   const { strategy, reports } = served(roles);
-  expect(texts(strategy.validateCreate(context, role(RULE, WITHOUT_VERBS)))).toEqual([
-    'rules[1].verbs: Required value: verbs must contain at least one value',
-  ]);
-  expect(reports).toEqual([]);
-});
-
-test('Takeover returns the declarative errors, and errors that no marker covers stay', () => {
-  const { strategy } = served(roles, 'DeclarativeValidationTakeover=true');
   expect(texts(strategy.validateCreate(context, role({ ...WITHOUT_VERBS, resources: [] })))).toEqual([
     'rules[0].resources: Required value: resource rules must supply at least one resource',
     'rules[0].verbs: Required value',
   ]);
+  expect(reports).toEqual([]);
 });
 
 test('without the gate nothing is compared', () => {
   const { strategy, reports } = served(finding([]), 'DeclarativeValidation=false');
   expect(strategy.validateCreate(context, role(WITHOUT_VERBS))).toEqual([]);
   expect(reports).toEqual([]);
-  expect(() => gatesOf('DeclarativeValidation=false,DeclarativeValidationTakeover=true')).toThrow('depends on');
 });
 
 describe('a mismatch', () => {
   const missing = { kind: 'mismatch', validation: 'role_create', field: 'rules[0].verbs', type: 'FieldValueRequired' };
 
   test('is an error that hand-written code does not find', () => {
-    const { strategy, reports } = served(finding([]));
+    const { strategy, reports } = served(finding([]), 'DeclarativeValidationBeta=false');
     expect(strategy.validateCreate(context, role(WITHOUT_VERBS))).toEqual([]);
     expect(reports).toEqual([{ ...missing, foundBy: 'declarative' }]);
   });
 
   test('is an error that markers do not find, reported once', () => {
-    const { strategy, reports } = served(finding([required('rules[0].verbs'), required('rules[0].verbs', 'again')]));
+    const { strategy, reports } = served(
+      finding([required('rules[0].verbs'), required('rules[0].verbs', 'again')]),
+      'DeclarativeValidationBeta=false',
+    );
     expect(strategy.validateUpdate(context, role(RULE), role())).toHaveLength(2);
     expect(reports).toEqual([{ ...missing, validation: 'role_update', foundBy: 'hand-written' }]);
   });
@@ -117,10 +111,10 @@ describe('a mismatch', () => {
 test('an exception is reported, and fails the request only if the markers decide', () => {
   const broken = role();
   Object.defineProperty(broken, 'rules', { get: () => fail() });
-  const watching = served(finding([]));
+  const watching = served(finding([]), 'DeclarativeValidationBeta=false');
   expect(watching.strategy.validateCreate(context, broken)).toEqual([]);
   expect(watching.reports).toEqual([{ kind: 'panic', validation: 'role_create', error: 'broken' }]);
-  const deciding = served(finding([]), 'DeclarativeValidationTakeover=true');
+  const deciding = served(finding([]));
   expect(texts(deciding.strategy.validateCreate(context, broken))).toEqual([
     '<nil>: Internal error: panic during declarative validation: broken',
   ]);
@@ -140,7 +134,7 @@ test('an update does not validate unchanged values again', () => {
 });
 
 describe('certificate signing requests', () => {
-  const { type, reports } = served(certificateSigningRequests, 'DeclarativeValidationTakeover=true');
+  const { type, reports } = served(certificateSigningRequests);
   const approval = type.subresources['approval'];
   const request = (...types: string[]): KubeObject => ({
     metadata: { name: 'a' },

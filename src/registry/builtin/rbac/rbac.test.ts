@@ -251,7 +251,7 @@ describe('validation', () => {
     };
     expect(update('Role', 'r')).toBe('');
     expect(update('ClusterRole', 'view')).toBe(
-      `roleRef: Invalid value: {"APIGroup":"${GROUP}","Kind":"ClusterRole","Name":"view"}: cannot change roleRef`,
+      `roleRef: Invalid value: {"APIGroup":"${GROUP}","Kind":"ClusterRole","Name":"view"}: field is immutable`,
     );
   });
 });

@@ -19,7 +19,7 @@ test.each([
 
 test('deprecation follows this release, regardless of the emulated version', () => {
   expect(at(30, WHOLE)).toMatchObject({ deprecated: true });
-  expect(at(36, { deprecated: 37 })).toMatchObject({ deprecated: false });
+  expect(at(37, { deprecated: 38 })).toMatchObject({ deprecated: false });
 });
 
 test('the warning contains the deprecation, the removal, and the replacement', () => {
@@ -27,11 +27,11 @@ test('the warning contains the deprecation, the removal, and the replacement', (
     deprecationWarning: 'v1 Endpoints is deprecated in v1.33+, unavailable in v1.36+; use apps/v1 Thing',
     removedRelease: '1.36',
   });
-  expect(at(36, { deprecated: 37 })?.deprecationWarning).toBeUndefined();
+  expect(at(37, { deprecated: 38 })?.deprecationWarning).toBeUndefined();
 });
 
 test('endpoints are deprecated since 1.33, without a removal release', () => {
-  const [now] = typeAt(endpoints, 36).versions;
+  const [now] = typeAt(endpoints, 37).versions;
   expect(now?.removedRelease).toBeUndefined();
   expect(now).toMatchObject({
     deprecated: true,

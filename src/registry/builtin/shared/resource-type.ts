@@ -1,3 +1,5 @@
+import { SHARD_UID } from '../../../apimachinery/selectors/selection-predicate.js';
+import { featureGates } from '../../../util/feature-gates.js';
 import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
 import type { Attributes } from '../../../storage/cacher/interfaces.js';
 import type { ApiLifecycle, ResourceType, TableConvertor } from '../../rest/interfaces.js';
@@ -60,6 +62,7 @@ export function builtinType(definition: BuiltinDefinition): ResourceType {
       const selectable: Record<string, string> = fields === undefined ? {} : fields(object);
       selectable['metadata.name'] = textAt(metadata, 'name');
       if (given.namespaced) selectable['metadata.namespace'] = textAt(metadata, 'namespace');
+      if (featureGates.enabled('ShardedListAndWatch')) selectable[SHARD_UID] = textAt(metadata, 'uid');
       return { labels: objectAt(metadata, 'labels') as Record<string, string> | undefined, fields: selectable };
     },
   };

@@ -1,0 +1,2 @@
+export type { Expr } from '../ast.js';
+export { Parser } from './parser.js';
