@@ -10,6 +10,7 @@ import { guides } from './parts/guides.js';
 import { install } from './parts/install.js';
 import { namespaces } from './parts/namespaces.js';
 import { oracle } from './parts/oracle.js';
+import { outage } from './parts/outage.js';
 import { quota } from './parts/quota.js';
 import { restarts } from './parts/restarts.js';
 import { reviews } from './parts/reviews.js';
@@ -52,6 +53,7 @@ describeOnCluster('a cluster with Annex in it', { traced: true }, (cluster) => {
   });
   alerts(cluster, say);
   adoption(cluster);
+  outage(cluster, say);
   faults(cluster, say);
   restarts(cluster, say);
   uninstall(cluster);

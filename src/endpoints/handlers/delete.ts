@@ -15,6 +15,7 @@ import { deleteOptions } from './request/delete-options.js';
 import { offloadLarge } from './offload.js';
 import { listOptions } from './request/list-options.js';
 import { negotiateObject, writeDeletedCollection, writeSuccess, writeMutationResult } from './respond.js';
+import { whileAway } from './outage.js';
 import { Query } from './request/query.js';
 import { authorizerAttributes, requireNamespace } from './request/target.js';
 import { admissionAttributes } from './admission.js';
@@ -106,7 +107,7 @@ export async function deleteCollectionHandler(scope: RequestScope): Promise<void
       // If admission may reject an object, delete in order, so that no object after a rejected one is deleted.
       inOrder: environment.admission.readsObjects('DELETE', served.groupResource),
     },
-    selection,
+    { ...selection, whileAway: whileAway(scope, false) },
   );
   await writeDeletedCollection(scope, sink, deleted);
 }

@@ -5,6 +5,7 @@ import { timed } from '../../util/metrics/stopwatch.js';
 import type { StoredType } from '../../registry/generic/store/resource-store.js';
 import type { ReadAt } from '../../storage/cacher/interfaces.js';
 import { negotiateObject, writeCachedObject } from './respond.js';
+import { readWhileAway, warnIfStale } from './outage.js';
 import { Query } from './request/query.js';
 import type { RequestScope } from '../router/scope.js';
 
@@ -19,12 +20,13 @@ export function getHandler(scope: RequestScope): MaybePromise<void> {
   const { namespace, name } = context.info;
   const asked = requestedResourceVersion(query);
   const key = store.key(namespace, name);
-  const at = readAt(asked, served.type);
+  const at = readWhileAway(scope, readAt(asked, served.type));
   const object = store.getNow(key, at);
   if (object !== undefined) return writeCachedObject(scope, sink, object);
-  return timed(context.stopwatch, 'etcd', () => store.get(key, name, at, asked)).then((found) =>
-    writeCachedObject(scope, sink, found),
-  );
+  return timed(context.stopwatch, 'etcd', () => store.get(key, name, at, asked)).then((found) => {
+    if (at.mode === 'most-recent') warnIfStale(scope, at.whileAway);
+    return writeCachedObject(scope, sink, found);
+  });
 }
 
 /** Returns the resource version of a get. Rejects the former parameter `export` if its value parses as true. */

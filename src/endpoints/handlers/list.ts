@@ -1,6 +1,7 @@
 import { listObjects } from '../../registry/generic/list.js';
 import { negotiateList, writeListResult } from './respond.js';
 import { listOptions } from './request/list-options.js';
+import { warnIfStale, whileAway } from './outage.js';
 import { Query } from './request/query.js';
 import type { RequestScope } from '../router/scope.js';
 import { serveWatch } from './watch.js';
@@ -12,6 +13,8 @@ export async function listHandler(scope: RequestScope): Promise<void> {
   if (query.boolean('watch') === true) return serveWatch(scope, query);
   const sink = negotiateList(scope, query);
   const options = listOptions(query, served, context.info.name, environment.features.enabled('WatchList'));
-  const result = await listObjects(scope.store, context.info.namespace, options);
+  const allowed = options.resourceVersion === '' ? whileAway(scope, true) : undefined;
+  const result = await listObjects(scope.store, context.info.namespace, { ...options, whileAway: allowed });
+  warnIfStale(scope, allowed);
   await writeListResult(scope, sink, result);
 }

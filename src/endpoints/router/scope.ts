@@ -14,6 +14,7 @@ import type { Description } from '../openapi/parts.js';
 import type { OpenApiGroupVersion } from '../openapi/source.js';
 import type { ItemForm } from '../responsewriters/sink.js';
 import type { Codec } from '../handlers/codec/codec.js';
+import type { OutageReads } from '../handlers/outage.js';
 import type { WatchTracker } from '../handlers/watch-tracker.js';
 
 /** The dependencies of all handlers; created once by the composition root. */
@@ -30,6 +31,8 @@ export interface HandlerEnvironment {
   readonly watches: WatchTracker;
   /** The Protobuf codec of the built-in types. */
   readonly protobuf: ProtobufCodec;
+  /** What reads may show while the store does not answer. Absent if the store is local. */
+  readonly outage?: OutageReads | undefined;
   /** If absent, every write runs on this thread. */
   readonly offload?: Offload | undefined;
 }

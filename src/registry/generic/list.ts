@@ -1,7 +1,7 @@
 import { ApiError, newBadRequest, newResourceExpired } from '../../apimachinery/meta/errors.js';
 import { ContinueTokenError, decodeContinueToken, encodeContinueToken } from '../../storage/continue-token.js';
 import { StorageError } from '../../storage/errors.js';
-import type { CachedList, ReadAt } from '../../storage/cacher/interfaces.js';
+import type { CachedList, ReadAt, WhileAway } from '../../storage/cacher/interfaces.js';
 import type { SelectionPredicate } from '../../apimachinery/selectors/selection-predicate.js';
 import { interpretStorageError } from './interpret-error.js';
 import { parseListResourceVersion } from './resource-version.js';
@@ -19,6 +19,8 @@ export interface ListRequest {
   readonly limit: number;
   readonly continue: string;
   readonly predicate: SelectionPredicate;
+  /** What a list of the most recent state gets if the store does not answer; an error if undefined. */
+  readonly whileAway?: WhileAway | undefined;
 }
 
 /** The state that a list reads and the key that it starts from. */
@@ -113,7 +115,9 @@ async function read(
     const single = request.predicate.name !== undefined && (prefix !== '' || !store.namespaced);
     const atOnce = store.type.uncached === true || (single && start.at.mode === 'exact');
     const revised = start.at.mode === 'exact' || start.at.mode === 'not-older-than';
-    const at = revised && atOnce ? { ...start.at, atOnce } : start.at;
+    const { whileAway } = request;
+    const recent = start.at.mode === 'most-recent' && whileAway !== undefined ? { ...start.at, whileAway } : start.at;
+    const at = revised && atOnce ? { ...start.at, atOnce } : recent;
     return await store.cache.list(at, {
       prefix,
       from: start.from === '' ? '' : scope + start.from,

@@ -34,6 +34,7 @@ import { advertisedAddress, hostPort } from '../http/host-address.js';
 import { reviewTtl } from '../options/aggregation-options.js';
 import { adoptions } from './adoptions.js';
 import { errorLogger } from './controllers.js';
+import { clusterOutage } from './outage.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
@@ -85,12 +86,14 @@ export async function buildAggregatedPlane(
     ownParams: new LocalParams(foundation.registry),
   });
   const local = new LocalClients({ registry: foundation.registry, admission, clock, fieldManager: 'annex' });
+  const away = clusterOutage(context, foundation.outage, { client, local, namespaces, links, signal });
   const registration = registrationOf(context, dependencies, { ...gates, foundation, certificates, local });
   // Start this before anything is registered, so that a replica has the admission configuration before it receives requests.
   followed?.start(signal);
   const adopting = adoptions(context, foundation, { client, local, ...gates, metrics: metrics.adoptions, signal });
   const register = (): Promise<void> => {
     void namespaces.follow(signal, linkCallbacks(links, 'namespaces'));
+    away?.start();
     void quotas.follow(signal, linkCallbacks(links, 'quotas'));
     return registration.register();
   };
@@ -106,7 +109,8 @@ export async function buildAggregatedPlane(
       { name: 'start-registration', run: register },
       { name: 'start-adoptions', run: adopting.start },
     ],
-    ...(followed !== undefined && { checks: [followed.check] }),
+    checks: [...(followed === undefined ? [] : [followed.check]), ...(away === undefined ? [] : [away.check])],
+    outageReads: away?.reads,
     // The signal has already stopped the loops.
     stop: () => webhooks.close(),
   });

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Backend } from '../../storage/interfaces.js';
 import type { MongoBackend } from '../../storage/mongodb/backend.js';
 import type { MongoObserver } from '../../storage/mongodb/observer.js';
+import type { StoreOutage } from '../../storage/outage.js';
 import type { LogSet } from '../../storage/routed-backend.js';
 import type { Clock } from '../../util/clock.js';
 import { redact } from '../../storage/mongodb/connection/redact.js';
@@ -38,6 +39,7 @@ export async function makeLogs(
   options: StorageOptions & CacheDirOptions & Pick<Options, 'tracingConfigFile'>,
   clock: Clock,
   observer: MongoObserver,
+  outage?: StoreOutage,
 ): Promise<LogSet> {
   const common = { clock, historyMillis: options.historyWindow };
   if (options.storageBackend !== 'mongodb') {
@@ -51,7 +53,9 @@ export async function makeLogs(
   const traced = options.tracingConfigFile !== '';
   const over = await fileOver(options, clock);
   const make = (log: string) =>
-    over(new MongoBackend({ uri, database: options.mongodbDatabase, log, overrides, observer, traced, ...common }));
+    over(
+      new MongoBackend({ uri, database: options.mongodbDatabase, log, overrides, observer, traced, outage, ...common }),
+    );
   const others = new Map([...new Set(overrides.values())].map((log) => [log, make(log)]));
   return { main: make(''), others, overrides };
 }

@@ -15,6 +15,7 @@ import type { ResourceType } from '../../registry/rest/interfaces.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import { RoutedCacher } from '../../storage/cacher/routed-cacher.js';
 import type { Backend } from '../../storage/interfaces.js';
+import type { StoreOutage } from '../../storage/outage.js';
 import { LogIdentities } from '../../storage/log-identity.js';
 import { RoutedBackend, wrapLogs } from '../../storage/routed-backend.js';
 import type { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
@@ -23,7 +24,9 @@ import { effectiveVersion } from '../../util/effective-version.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { NonResourceRoutes } from '../http/non-resource-routes.js';
 import { isAggregated } from '../options/aggregation-options.js';
+import type { OutageReads } from '../../endpoints/handlers/outage.js';
 import { makeLogs, storeRedactor } from './backend.js';
+import { storeOutage } from './outage.js';
 import { openEncryption, type OpenEncryption } from './encryption.js';
 import { installBuiltins, loadMergeTypes } from '../../registry/builtin/install.js';
 import { registerHistoryMetrics } from '../metrics/history-metrics.js';
@@ -73,6 +76,8 @@ const MIN_HISTORY_MILLIS = 15_000;
 export interface Foundation {
   readonly backend: Backend;
   readonly cacher: Cacher;
+  /** Knows whether the store answers. Undefined if it is local. */
+  readonly outage: StoreOutage | undefined;
   /** Undefined if nothing is encrypted. */
   readonly encryption: OpenEncryption | undefined;
   readonly registry: ApiRegistry;
@@ -90,9 +95,10 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
   const { options, clock, logger, memory, registry: metrics, apis: registry } = context;
   const encryption = openEncryption(context);
   const troubles = new StoreErrorReporter({ registry: metrics, logger, clock, redact: storeRedactor(options) });
-  const stores = await makeLogs(options, clock, troubles);
+  const outage = storeOutage(context, troubles);
+  const stores = await makeLogs(options, clock, troubles, outage);
   registerHistoryMetrics(stores, metrics);
-  const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory };
+  const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory, outage };
   const logs = wrapLogs(encryption?.wrap(stores) ?? stores, (backend) => new MeasuredBackend(backend, tools));
   const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
   await encryption?.start();
@@ -102,6 +108,7 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
   const cacher = new RoutedCacher(logs, {
     clock,
     identities,
+    outage,
     budgetBytes: options.cacheBudget,
     snapshots: featureGates.enabled('ListFromCacheSnapshot'),
     // Like etcd, keep up to twice the promised time, so that clients that reconnect a little late need not relist.
@@ -109,6 +116,7 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
     undecodable: undecodableReporter(metrics, logger),
   });
   await waitForStore(() => cacher.start(), context);
+  outage?.start(() => backend.ping());
   encryption?.follow(cacher, backend);
   registerCacherMetrics(() => cacher.stats(), metrics);
   dropRemovedTypes(registry, [metricsRegistry, metrics], clock);
@@ -129,7 +137,7 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
   const offload = startOffload({ ...context, report, rules });
   const offloadConversion: OffloadConversion = (served, resource, object) =>
     offload.show(served, resource, cbor, object);
-  return { backend, cacher, encryption, registry, cbor, mergeTypes, offload, offloadConversion, install };
+  return { backend, cacher, outage, encryption, registry, cbor, mergeTypes, offload, offloadConversion, install };
 }
 
 export interface PlaneParts {
@@ -141,6 +149,8 @@ export interface PlaneParts {
   readonly hooks: ControlPlane['hooks'];
   /** Health checks in addition to those of the store and the cacher. */
   readonly checks?: readonly PlaneCheck[];
+  /** What reads may show while the store does not answer. Absent if there is nothing but errors. */
+  readonly outageReads?: OutageReads | undefined;
   /** Stops the loops; called before the store is closed. */
   stop(): void;
 }
@@ -148,7 +158,7 @@ export interface PlaneParts {
 /** Builds the handlers, checks, and documents on a foundation. */
 export function assemblePlane(context: ServerContext, foundation: Foundation, parts: PlaneParts): ControlPlane {
   const { options, clock, logger } = context;
-  const { backend, cacher, registry, offload } = foundation;
+  const { backend, cacher, outage, registry, offload } = foundation;
   const { admission, authorizer, serverAddress, loading, hooks } = parts;
   const environment: HandlerEnvironment = {
     admission,
@@ -161,6 +171,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     watches: new WatchTracker(),
     protobuf: loadProtobufCodec(),
     offload,
+    outage: parts.outageReads,
   };
   return {
     authorizer,
@@ -176,7 +187,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
       );
     },
     checks: [
-      ...storeChecks(foundation.backend, foundation.cacher, isAggregated(options)),
+      ...storeChecks({ backend, cacher, outage, aggregated: isAggregated(options) }),
       context.memory.check,
       ...(foundation.encryption?.checks ?? []),
       ...(parts.checks ?? []),
@@ -187,6 +198,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     close: async () => {
       parts.stop();
       offload.close();
+      outage?.stop();
       await cacher.stop();
       await backend.close();
       foundation.encryption?.close();

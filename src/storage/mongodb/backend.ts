@@ -22,6 +22,7 @@ import { connect, classifyFailure, newClient, type ConnectionOptions, type Datab
 import { FIRST_REVISION, logPlace, MAIN_LOG, metaOf, statesOf, WRITERS, type LogPlace } from './documents.js';
 import { closed, unavailable } from './connection/failures.js';
 import { withTimeout } from '../../util/with-timeout.js';
+import type { StoreOutage } from '../outage.js';
 import { LogFollower } from './following/follower.js';
 import { History } from './retention/history.js';
 import { Indexer } from './projection/indexes.js';
@@ -58,6 +59,8 @@ export interface MongoOptions {
   /** The types whose log is not the main one; the same for all logs of a database. */
   readonly overrides?: ReadonlyMap<string, string>;
   readonly observer?: MongoObserver;
+  /** Tells whether MongoDB is away, so that writes that were not sent yet can be refused. */
+  readonly outage?: Pick<StoreOutage, 'age'> | undefined;
   /** True if commands are traced as spans of the requests that send them. */
   readonly traced?: boolean;
   /** Allows `corrupt`. */
@@ -343,6 +346,7 @@ export class MongoBackend implements Backend {
       historyMillis,
       maxObjectBytes: this.options.maxObjectBytes ?? MAX_OBJECT_BYTES,
       writeMillis: this.options.writeMillis ?? WRITE_MILLIS,
+      outage: this.options.outage,
       onStartOver: () => this.options.observer?.startedOver(name),
     });
     await history.start();
