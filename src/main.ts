@@ -6,6 +6,8 @@ import { Command } from 'commander';
 import { adoptCommand } from './cli/adopt/command.js';
 import { releaseCommand } from './cli/adopt/release.js';
 import { uninstallCheckCommand } from './cli/adopt/uninstall-check.js';
+import { attachCommand } from './cli/detach/attach.js';
+import { detachCommand } from './cli/detach/detach.js';
 import { completionCommand } from './cli/completion.js';
 import { convertCommand } from './cli/convert/command.js';
 import { kubeconfigCommand } from './cli/kubeconfig.js';
@@ -151,6 +153,8 @@ const OWN_OPTIONS: ReadonlySet<string | undefined> = new Set([
   'adopt',
   'release',
   'uninstall-check',
+  'detach',
+  'attach',
 ]);
 
 const program: Command = new Command('annex')
@@ -165,6 +169,8 @@ const program: Command = new Command('annex')
   .addCommand(adoptCommand(foregroundClock))
   .addCommand(releaseCommand(foregroundClock))
   .addCommand(uninstallCheckCommand(foregroundClock))
+  .addCommand(detachCommand(foregroundClock))
+  .addCommand(attachCommand(foregroundClock))
   .addCommand(versionCommand(versions))
   .addCommand(completionCommand(() => program));
 

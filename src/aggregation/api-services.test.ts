@@ -80,7 +80,12 @@ function setUp({ owner = '' }: { owner?: string } = {}) {
   const cluster = new Cluster();
   const clock = new FakeClock();
   const reported: string[] = [];
-  const state = { served: [version('a.example.com')], bundle: 'CA', route: 'Ordinary' as GroupRoute };
+  const state = {
+    served: [version('a.example.com')],
+    bundle: 'CA',
+    route: 'Ordinary' as GroupRoute,
+    mayRegister: true,
+  };
   const owning = new Owner(owner);
   const services = new ApiServices({
     client: cluster,
@@ -88,6 +93,7 @@ function setUp({ owner = '' }: { owner?: string } = {}) {
     service: { namespace: 'system', name: 'annex', port: 443 },
     caBundle: () => state.bundle,
     owner: owning,
+    mayRegister: () => state.mayRegister,
     served: () => state.served,
     routeOf: () => state.route,
     unreadable: (error) => void reported.push(`unreadable: ${String(error)}`),
@@ -114,6 +120,18 @@ const settle = async (): Promise<void> => {
 };
 
 describe('ApiServices', () => {
+  test('nothing is registered or restored while Annex is detached', async () => {
+    const { cluster, services, state } = setUp();
+    state.mayRegister = false;
+    cluster.synced();
+    await settle();
+    expect(cluster.services.size).toBe(0);
+    state.mayRegister = true;
+    services.changed();
+    await settle();
+    expect(cluster.services.size).toBe(1);
+  });
+
   test('an APIService of a CustomResourceDefinition is taken over for an adopted group, and given back', async () => {
     const { cluster, services, state, reported } = setUp();
     const label = 'kube-aggregator.kubernetes.io/automanaged';

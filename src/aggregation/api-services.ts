@@ -50,6 +50,8 @@ export interface ApiServicesOptions {
   caBundle(): string;
   /** The owner of the APIServices. */
   readonly owner: Owner;
+  /** Reports whether group versions may be registered: not while Annex is detached from the cluster. */
+  mayRegister(): boolean;
   /** Returns the group versions served now. */
   served(): readonly ServedGroupVersion[];
   /** Returns which server gets the requests for a group of an adoption. */
@@ -178,7 +180,7 @@ export class ApiServices {
   }
 
   private async sync(name: string): Promise<void> {
-    if (!this.synced || !this.options.owner.ready) return;
+    if (!this.synced || !this.options.owner.ready || !this.options.mayRegister()) return;
     await this.reconcile(name);
     if (this.failing.delete(name) && this.failing.size === 0) this.options.inOrder();
     this.looked(name);

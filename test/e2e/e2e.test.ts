@@ -3,6 +3,7 @@ import { admission } from './parts/admission.js';
 import { alerts } from './parts/alerts.js';
 import { adoption } from './parts/adoption.js';
 import { definitions } from './parts/definitions.js';
+import { detaching } from './parts/detach.js';
 import { demo } from './parts/demo.js';
 import { faults } from './parts/faults.js';
 import { garbage } from './parts/garbage.js';
@@ -54,6 +55,7 @@ describeOnCluster('a cluster with Annex in it', { traced: true }, (cluster) => {
   alerts(cluster, say);
   adoption(cluster);
   outage(cluster, say);
+  detaching(cluster, say);
   faults(cluster, say);
   restarts(cluster, say);
   uninstall(cluster);

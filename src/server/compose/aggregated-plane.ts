@@ -9,6 +9,7 @@ import { adoptionGate } from '../../aggregation/adoption-gate.js';
 import { AdoptionWrites } from '../../controllers/adoption/return/adoption-writes.js';
 import { ApiServices, type ApiServicesOptions, type ServedGroupVersion } from '../../aggregation/api-services.js';
 import { ClusterNamespaces } from '../../aggregation/cluster-namespaces.js';
+import { Detached } from '../../aggregation/detached.js';
 import { Owner } from '../../aggregation/owner.js';
 import { ClusterQuotas } from '../../aggregation/resource-quota.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
@@ -158,6 +159,7 @@ function registrationOf(
     clock,
     errorLogger({ logger }, 'registration'),
   );
+  const detached = new Detached();
   const owner = new Owner(options.ownerClusterRole);
   const served = (): ServedGroupVersion[] => groupVersions(registry);
   const services = new ApiServices({
@@ -166,6 +168,7 @@ function registrationOf(
     service: { namespace: options.serviceNamespace, name: options.serviceName, port: options.servicePort },
     caBundle: () => certificates.caBundle,
     owner,
+    mayRegister: () => detached.mayRegister,
     served,
     routeOf: (group) => adopted.routeOf(group),
     ...registrationEvents(metrics, registration, served),
@@ -190,6 +193,16 @@ function registrationOf(
   };
   const register = (): Promise<void> => {
     const changed = (): void => services.changed();
+    detached.follow(clients.main, options.serviceNamespace, signal, {
+      changed: () => {
+        if (detached.isDetached) {
+          logger.warn('annex detach took Annex out of the cluster; annex attach puts it back');
+          for (const { group, version } of served()) registration.detached(group, version);
+        }
+        changed();
+      },
+      ...linkCallbacks(metrics.links, 'detached'),
+    });
     owner.follow(clients.main, signal, { changed, ...linkCallbacks(metrics.links, 'owner') });
     registry.onChange(() => services.servedChanged());
     return services.start(signal);

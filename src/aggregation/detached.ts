@@ -1,0 +1,47 @@
+import type { KubeObject } from '../apimachinery/meta/meta.js';
+import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
+
+/** The ConfigMap that `annex detach` writes, in the namespace of the Service: while it exists, no replica registers anything. */
+export const DETACHED = 'annex-detached';
+
+/** Knows whether Annex is detached from the cluster. */
+export class Detached {
+  /** Undefined until the cluster has answered. */
+  private state: boolean | undefined;
+
+  /** False while Annex is detached, or may be. */
+  get mayRegister(): boolean {
+    return this.state === false;
+  }
+
+  get isDetached(): boolean {
+    return this.state === true;
+  }
+
+  /** Follows the ConfigMap. Calls `changed` when its existence changes. A cluster that does not allow it counts as attached. */
+  follow(
+    client: Pick<ClusterClient, 'follow'>,
+    namespace: string,
+    signal: AbortSignal,
+    handlers: { changed(): void; broken(error: unknown): void; restored(): void },
+  ): void {
+    const settle = (found: boolean): void => {
+      if (this.state === found) return;
+      this.state = found;
+      handlers.changed();
+    };
+    const listener = {
+      upsert: () => settle(true),
+      delete: () => settle(false),
+      replaced: (all: readonly KubeObject[]) => settle(all.length > 0),
+      responded: () => handlers.restored(),
+    };
+    const named = encodeURIComponent(`metadata.name=${DETACHED}`);
+    const path = `/api/v1/namespaces/${namespace}/configmaps?fieldSelector=${named}`;
+    void client.follow(path, listener, signal, (error) => {
+      const refused = error instanceof ClusterError && (error.status === 401 || error.status === 403);
+      if (refused && this.state === undefined) settle(false);
+      handlers.broken(error);
+    });
+  }
+}
