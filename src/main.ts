@@ -131,6 +131,14 @@ async function doctor(options: Options, { output, serverKubeconfig, verifyStore 
   if (results.some(({ status }) => status === 'failed')) process.exitCode = 1;
 }
 
+async function doctorArguments(given: readonly string[]): Promise<readonly string[]> {
+  const { withFlagsBeside } = await import('./doctor/beside.js');
+  const whole = withFlagsBeside(given);
+  if (whole !== given)
+    process.stderr.write('annex doctor: with the flags of the server that runs beside it (process 1)\n');
+  return ['doctor', ...whole];
+}
+
 const versions = (): Versions => ({
   version: annexVersion(root),
   kubernetesVersion: KUBERNETES_VERSION,
@@ -181,7 +189,8 @@ for (const command of [program, ...program.commands]) {
 try {
   const args = process.argv.slice(2);
   // Option values of the other commands may look like flags of the server.
-  await program.parseAsync(OWN_OPTIONS.has(args[0]) ? args : normalizeArguments(args), { from: 'user' });
+  const whole = args[0] === 'doctor' ? await doctorArguments(args.slice(1)) : args;
+  await program.parseAsync(OWN_OPTIONS.has(args[0]) ? whole : normalizeArguments(whole), { from: 'user' });
 } catch (error) {
   fail(error);
 }

@@ -85,6 +85,7 @@ function setUp({ owner = '' }: { owner?: string } = {}) {
     bundle: 'CA',
     route: 'Ordinary' as GroupRoute,
     mayRegister: true,
+    confirmed: true,
   };
   const owning = new Owner(owner);
   const services = new ApiServices({
@@ -93,7 +94,12 @@ function setUp({ owner = '' }: { owner?: string } = {}) {
     service: { namespace: 'system', name: 'annex', port: 443 },
     caBundle: () => state.bundle,
     owner: owning,
-    mayRegister: () => state.mayRegister,
+    detached: {
+      get mayRegister() {
+        return state.mayRegister;
+      },
+      confirm: () => Promise.resolve(state.confirmed),
+    },
     served: () => state.served,
     routeOf: () => state.route,
     unreadable: (error) => void reported.push(`unreadable: ${String(error)}`),
@@ -127,6 +133,12 @@ describe('ApiServices', () => {
     await settle();
     expect(cluster.services.size).toBe(0);
     state.mayRegister = true;
+    // It has not heard of the ConfigMap yet.
+    state.confirmed = false;
+    services.changed();
+    await settle();
+    expect(cluster.services.size).toBe(0);
+    state.confirmed = true;
     services.changed();
     await settle();
     expect(cluster.services.size).toBe(1);

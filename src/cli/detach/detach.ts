@@ -5,6 +5,7 @@ import { ADOPTION_PREFIX } from '../../apimachinery/meta/adopted-definitions.js'
 import { formatTime, nameOf } from '../../apimachinery/meta/meta.js';
 import { type Cluster, listAll } from '../../client/adoption/lists.js';
 import { type Clock, sleep } from '../../util/clock.js';
+import { withTimeout } from '../../util/with-timeout.js';
 import { withCluster } from '../adopt/command.js';
 import { adoptedGroups } from '../adopt/uninstall-check.js';
 import { printLine } from '../adopt/wait.js';
@@ -13,6 +14,8 @@ import { API_SERVICES, configMapPath, configMapText, ownApiServices, type Servic
 /** Replicas that run see the ConfigMap within a second; one that does not know of it would register everything again. */
 const WATCH_MILLIS = 5_000;
 const LOOK_MILLIS = 500;
+/** A hung Annex would be waited for. */
+const ASK_MILLIS = 3_000;
 const POLICIES = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
 
 export interface DetachOptions extends ServiceName {
@@ -55,7 +58,7 @@ export async function detach(cluster: Cluster, clock: Clock, options: DetachOpti
   const services = ownApiServices(await listAll(cluster, API_SERVICES), options);
   if (already === undefined && services.length === 0)
     throw new Error(`no APIService of Annex names the Service ${namespace}/${options.service}: nothing to detach`);
-  const adopted = await knownAdoptions(cluster);
+  const adopted = await knownAdoptions(cluster, clock);
   if (adopted.length > 0 && !options.acceptOldState)
     throw new Error(
       `Annex serves ${adopted.join(', ')}, moved here from the cluster: without Annex, the cluster shows its copy as of the switch, or nothing. To detach nevertheless, add --accept-old-state`,
@@ -103,13 +106,13 @@ async function removeAll(cluster: Cluster, clock: Clock, options: DetachOptions)
 }
 
 /** Returns the groups that Annex serves for the cluster, as far as the cluster itself or an Annex that answers tells. */
-async function knownAdoptions(cluster: Cluster): Promise<readonly string[]> {
+async function knownAdoptions(cluster: Cluster, clock: Clock): Promise<readonly string[]> {
   const policies = (await listAll(cluster, POLICIES)).map(nameOf);
   const fenced = policies
     .filter((name) => name.startsWith(ADOPTION_PREFIX))
     .map((name) => name.slice(ADOPTION_PREFIX.length));
-  // Annex may be away: then the fences are all that is known.
-  const told = await adoptedGroups(cluster).catch(() => []);
+  // Annex is usually away: then the fences are all that is known.
+  const told = await withTimeout(clock, ASK_MILLIS, adoptedGroups(cluster)).catch(() => []);
   return [...new Set([...fenced, ...told])].sort();
 }
 

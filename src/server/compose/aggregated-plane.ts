@@ -168,7 +168,7 @@ function registrationOf(
     service: { namespace: options.serviceNamespace, name: options.serviceName, port: options.servicePort },
     caBundle: () => certificates.caBundle,
     owner,
-    mayRegister: () => detached.mayRegister,
+    detached,
     served,
     routeOf: (group) => adopted.routeOf(group),
     ...registrationEvents(metrics, registration, served),

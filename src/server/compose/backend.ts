@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Backend } from '../../storage/interfaces.js';
 import type { MongoBackend } from '../../storage/mongodb/backend.js';
 import type { MongoObserver } from '../../storage/mongodb/observer.js';
+import type { EmbeddedOptions } from '../../storage/embedded/backend.js';
 import type { StoreOutage } from '../../storage/outage.js';
 import type { LogSet } from '../../storage/routed-backend.js';
 import type { Clock } from '../../util/clock.js';
@@ -39,12 +40,16 @@ export async function makeLogs(
   options: StorageOptions & CacheDirOptions & Pick<Options, 'tracingConfigFile'>,
   clock: Clock,
   observer: MongoObserver,
-  outage?: StoreOutage,
+  { outage, lockWait }: { readonly outage?: StoreOutage | undefined; readonly lockWait?: EmbeddedOptions['lockWait'] },
 ): Promise<LogSet> {
   const common = { clock, historyMillis: options.historyWindow };
   if (options.storageBackend !== 'mongodb') {
     const { EmbeddedBackend } = await import('../../storage/embedded/backend.js');
-    const main = new EmbeddedBackend({ directory: embeddedDirectory(options), ...common });
+    const main = new EmbeddedBackend({
+      directory: embeddedDirectory(options),
+      ...common,
+      ...(lockWait && { lockWait }),
+    });
     return { main, others: new Map(), overrides: new Map() };
   }
   const uri = mongodbUri(options, process.env);

@@ -90,13 +90,24 @@ export interface Foundation {
   install(types: readonly ResourceType[]): Map<string, ResourceStore>;
 }
 
+/** The grace period of a pod: after an upgrade or a new installation, the last pod may still be ending. */
+const LAST_POD_MILLIS = 30_000;
+
+const lockWait = ({ logger }: Pick<ServerContext, 'logger'>) => ({
+  millis: LAST_POD_MILLIS,
+  began: () => logger.info('another process has locked the data directory; waiting up to 30 s for its end'),
+});
+
 /** Opens the store, waiting until it is available. `rules` is the source for the escalation checks of roles; undefined if there are no roles. */
 export async function openFoundation(context: ServerContext, rules: RbacRuleSource | undefined): Promise<Foundation> {
   const { options, clock, logger, memory, registry: metrics, apis: registry } = context;
   const encryption = openEncryption(context);
   const troubles = new StoreErrorReporter({ registry: metrics, logger, clock, redact: storeRedactor(options) });
   const outage = storeOutage(context, troubles);
-  const stores = await makeLogs(options, clock, troubles, outage);
+  const stores = await makeLogs(options, clock, troubles, {
+    outage,
+    ...(isAggregated(options) && { lockWait: lockWait(context) }),
+  });
   registerHistoryMetrics(stores, metrics);
   const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory, outage };
   const logs = wrapLogs(encryption?.wrap(stores) ?? stores, (backend) => new MeasuredBackend(backend, tools));

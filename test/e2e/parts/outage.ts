@@ -40,6 +40,8 @@ export function outage(cluster: TestCluster, say: (line: string) => void): void 
     expect(value.headers['retry-after']).toBe('1');
   }
 
+  /** Open watches, which would keep the process alive. */
+  const opened: { destroy(): void }[] = [];
   let number = 0;
   const name = (): string => `n${number++}`;
 
@@ -81,6 +83,7 @@ export function outage(cluster: TestCluster, say: (line: string) => void): void 
     const version = digText(list, 'metadata', 'resourceVersion');
     const response = await cluster.http.open({ path: `${path}?watch=true&resourceVersion=${version}` });
     expect(response.statusCode).toBe(200);
+    opened.push(response);
     return new WatchReader(response);
   }
 
@@ -164,6 +167,8 @@ export function outage(cluster: TestCluster, say: (line: string) => void): void 
         expect(dig(treeOf(await cluster.http.get('/apis')), 'kind')).toBeDefined();
       } finally {
         await comeBack().catch(() => undefined);
+        for (const response of opened.splice(0)) response.destroy();
+        await informer?.end();
       }
     });
   });
