@@ -1,8 +1,6 @@
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
-
-/** The ConfigMap that `annex detach` writes, in the namespace of the Service: while it exists, no replica registers anything. */
-export const DETACHED = 'annex-detached';
+import { DETACHED } from '../client/detached.js';
 
 /** Knows whether Annex is detached from the cluster. */
 export class Detached {

@@ -1,10 +1,9 @@
 import { deepCopy, objectAt } from '../apimachinery/json/json.js';
 import { formatMicroTime, type KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
-import type { StoreOutage } from '../storage/outage.js';
 import { type Clock, sleep } from '../util/clock.js';
 
-export const STORE_LEASE = 'annex-store';
+const STORE_LEASE = 'annex-store';
 
 const LOOK_MILLIS = 5_000;
 /** A Lease that has not changed for this long is renewed. */
@@ -19,7 +18,8 @@ export interface StoreLeaseOptions {
   readonly clock: Clock;
   readonly namespace: string;
   readonly identity: string;
-  readonly outage: Pick<StoreOutage, 'age'>;
+  /** How long the store has not answered, in milliseconds; undefined while it does. */
+  readonly outage: { readonly age: number | undefined };
   broken(error: unknown): void;
   restored(): void;
 }
@@ -39,14 +39,14 @@ export class StoreLease {
 
   /** Looks at the Lease until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, broken, restored } = this.options;
+    const { clock } = this.options;
     while (!signal.aborted) {
       try {
         await this.look();
-        restored();
+        this.options.restored();
       } catch (error) {
         // Another replica was faster.
-        if (!(error instanceof ClusterError && error.status === 409)) broken(error);
+        if (!(error instanceof ClusterError && error.status === 409)) this.options.broken(error);
       }
       await sleep(clock, LOOK_MILLIS, signal);
     }

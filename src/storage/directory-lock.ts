@@ -41,15 +41,15 @@ const RETRY_MILLIS = 500;
 export async function lockWithin(
   directory: string,
   clock: Clock,
-  { millis, began }: { readonly millis: number; began(): void },
+  wait: { readonly millis: number; began(): void },
 ): Promise<DirectoryLock> {
-  const end = clock.monotonic() + millis;
+  const end = clock.monotonic() + wait.millis;
   for (let waiting = false; ; waiting = true) {
     try {
       return await lockDirectory(directory);
     } catch (error) {
       if (!isInUse(error) || clock.monotonic() >= end) throw error;
-      if (!waiting) began();
+      if (!waiting) wait.began();
       await sleep(clock, RETRY_MILLIS);
     }
   }

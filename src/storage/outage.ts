@@ -68,7 +68,7 @@ export class StoreOutage {
     this.stopped = true;
     this.asking?.cancel();
     this.expiring?.cancel();
-    for (const { reject } of this.waiting) reject(new StorageError('closed', 'the store is closed'));
+    for (const entry of this.waiting) entry.reject(new StorageError('closed', 'the store is closed'));
     this.waiting.clear();
   }
 
@@ -97,7 +97,7 @@ export class StoreOutage {
     if (this.lasts) throw this.error();
     let entry: Waiting | undefined;
     const limit = new Promise<never>((_resolve, reject) => {
-      entry = { since: this.options.clock.monotonic(), reject };
+      entry = { since: this.options.clock.monotonic(), reject: (error) => reject(error) };
       this.waiting.add(entry);
     });
     if (this.away) this.expireLater();
@@ -131,15 +131,14 @@ export class StoreOutage {
   }
 
   private answered(): void {
-    const { clock, ended } = this.options;
-    const now = clock.monotonic();
+    const now = this.options.clock.monotonic();
     const millis = now - this.answeredAt;
     this.answeredAt = now;
     if (!this.away) return;
     this.away = false;
     this.backAt = now;
     this.cause = undefined;
-    ended(millis);
+    this.options.ended(millis);
     for (const resolve of [...this.ends]) resolve();
     this.ends.clear();
     for (const listener of this.listeners) listener();

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { DETACHED } from '../../aggregation/detached.js';
-import { type JsonObject, objectAt, objectsOf, stringAt } from '../../apimachinery/json/json.js';
+import { DETACHED } from '../../client/detached.js';
+import { type JsonObject, objectAt, objectsOf, stringAt, textOf } from '../../apimachinery/json/json.js';
 import { nameOf } from '../../apimachinery/meta/meta.js';
 import type { Cluster } from '../../client/adoption/lists.js';
 import type { Clock } from '../../util/clock.js';
@@ -59,7 +59,7 @@ async function withLivingOwners(cluster: Cluster, service: JsonObject): Promise<
   for (const owner of objectsOf(metadata['ownerReferences'])) {
     const { name, kind, uid } = owner;
     if (kind !== 'ClusterRole') continue;
-    const found = await cluster.must('GET', `/apis/rbac.authorization.k8s.io/v1/clusterroles/${String(name)}`);
+    const found = await cluster.must('GET', `/apis/rbac.authorization.k8s.io/v1/clusterroles/${textOf(name)}`);
     if (found !== undefined && stringAt(objectAt(found, 'metadata'), 'uid') === uid) living.push(owner);
   }
   const { ownerReferences: _, ...rest } = metadata;

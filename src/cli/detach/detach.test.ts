@@ -1,5 +1,5 @@
 import { FakeClock } from '../../../test/fakes/util/clock.js';
-import { DETACHED } from '../../aggregation/detached.js';
+import { DETACHED } from '../../client/detached.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { type KubeObject, nameOf } from '../../apimachinery/meta/meta.js';
 import type { Cluster } from '../../client/adoption/lists.js';
@@ -90,13 +90,13 @@ class FakeCluster {
 
   /** Runs a command while time passes. */
   async run(work: Promise<void>): Promise<string> {
-    let over = false;
+    const state = { over: false };
     const result = work.then(
       () => 'done',
       (error: unknown) => (error instanceof Error ? error.message : ''),
     );
-    void result.then(() => (over = true));
-    for (let i = 0; i < 100 && !over; i++) {
+    void result.then(() => (state.over = true));
+    for (let i = 0; i < 100 && !state.over; i++) {
       this.clock.advance(500);
       for (let step = 0; step < 50; step++) await Promise.resolve();
     }

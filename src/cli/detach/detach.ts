@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { DETACHED } from '../../aggregation/detached.js';
+import { DETACHED } from '../../client/detached.js';
 import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { ADOPTION_PREFIX } from '../../apimachinery/meta/adopted-definitions.js';
 import { formatTime, nameOf } from '../../apimachinery/meta/meta.js';

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, objectAt, objectsOf, stringAt } from '../../apimachinery/json/json.js';
 import { parseJson } from '../../apimachinery/json/decode.js';
-import { DETACHED } from '../../aggregation/detached.js';
+import { DETACHED } from '../../client/detached.js';
 
 export const API_SERVICES = '/apis/apiregistration.k8s.io/v1/apiservices';
 /** kube-apiserver takes up to 1 MiB in the data of a ConfigMap. */
@@ -41,7 +41,7 @@ export function configMapText(
     if (!bundles.includes(bundle)) bundles.push(bundle);
     const metadata = { name, labels, annotations, ownerReferences };
     const present = Object.entries(metadata).filter(([, value]) => value !== undefined);
-    return { metadata: Object.fromEntries(present) as JsonObject, spec, caBundle: bundles.indexOf(bundle) };
+    return { metadata: Object.fromEntries(present), spec, caBundle: bundles.indexOf(bundle) };
   });
   const data = {
     'apiservices.json': JSON.stringify(kept),

@@ -5,7 +5,11 @@ const PROGRESS: Progress = { leader: 'one', resources: [], problem: '', problemR
 const ADOPTION = { metadata: { name: 'example.com', generation: 1 } };
 
 const typesOf = (progress: Progress): unknown[] =>
-  objectsOf(statusOf(ADOPTION, progress, [], 0)['conditions']).map(({ type, status, reason }) => [type, status, reason]);
+  objectsOf(statusOf(ADOPTION, progress, [], 0)['conditions']).map(({ type, status, reason }) => [
+    type,
+    status,
+    reason,
+  ]);
 
 test('clients can wait for Switched and Ready from the first status on', () => {
   expect(typesOf(PROGRESS).slice(-2)).toEqual([

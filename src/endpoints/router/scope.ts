@@ -2,6 +2,7 @@ import type { AdmissionChain } from '../../admission/interfaces.js';
 import type { ProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
+import type { GroupResource } from '../../apimachinery/meta/meta.js';
 import type { ServedSubresource, ServedVersion } from '../../registry/rest/served.js';
 import type { StoredApi } from '../../registry/generic/store/api-registry.js';
 import type { RequestContext } from '../../request/context.js';
@@ -14,7 +15,6 @@ import type { Description } from '../openapi/parts.js';
 import type { OpenApiGroupVersion } from '../openapi/source.js';
 import type { ItemForm } from '../responsewriters/sink.js';
 import type { Codec } from '../handlers/codec/codec.js';
-import type { OutageReads } from '../handlers/outage.js';
 import type { WatchTracker } from '../handlers/watch-tracker.js';
 
 /** The dependencies of all handlers; created once by the composition root. */
@@ -54,6 +54,20 @@ export interface HandlerMetrics {
   deprecatedRequested(asked: DeprecatedApi): void;
   /** Records the start of a watch. Call the returned function when it ends. */
   watchStarted(context: RequestContext): () => void;
+}
+
+/** What reads may show while the store does not answer (docs/design/outage.md). */
+export interface OutageReads {
+  /** How long the store has not answered, in milliseconds; undefined while it does. */
+  readonly age: number | undefined;
+  /** Says that the store does not answer, and for how long. */
+  readonly reason: string;
+  /** True if gets and lists without a resourceVersion show what memory has. */
+  readonly staleReads: boolean;
+  /** Reports whether the cluster is deleting a namespace, so that no object can be created in it. */
+  isTerminating(namespace: string): boolean;
+  /** Remembers that memory had no object of a type in a namespace, to check that once the store answers. False if there is no room. */
+  shownEmpty(namespace: string, type: GroupResource): boolean;
 }
 
 /** Runs large writes, and the expensive part of large reads, on worker threads. */

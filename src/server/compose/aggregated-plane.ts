@@ -23,6 +23,7 @@ import { adoptionDefinition } from '../../registry/builtin/kubeannex/adoptions.j
 import { RESOURCE_DEFINITIONS, resourceDefinitionType } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import { LocalParams } from '../../registry/sources/local-params.js';
 import type { Backend } from '../../storage/interfaces.js';
+import type { Logger } from '../../util/logger.js';
 import { messageOf } from '../../util/error-message.js';
 import { aggregatedPlugins } from './admission/aggregated-plugins.js';
 import { ClusterAdmission } from './admission/cluster-admission.js';
@@ -67,7 +68,6 @@ export async function buildAggregatedPlane(
 ): Promise<AggregatedPlane> {
   const { options, clock, logger } = context;
   const { clients, metrics, signal } = dependencies;
-  const { links } = metrics;
   const client = clients.main;
   setMaxListeners(0, signal);
   const authorizer = new UnionAuthorizer([privilegedGroupAuthorizer, delegatedAuthorizer(context, dependencies)]);
@@ -87,15 +87,15 @@ export async function buildAggregatedPlane(
     ownParams: new LocalParams(foundation.registry),
   });
   const local = new LocalClients({ registry: foundation.registry, admission, clock, fieldManager: 'annex' });
-  const away = clusterOutage(context, foundation.outage, { client, local, namespaces, links, signal });
+  const away = clusterOutage(context, foundation.outage, { client, local, namespaces, links: metrics.links, signal });
   const registration = registrationOf(context, dependencies, { ...gates, foundation, certificates, local });
   // Start this before anything is registered, so that a replica has the admission configuration before it receives requests.
   followed?.start(signal);
   const adopting = adoptions(context, foundation, { client, local, ...gates, metrics: metrics.adoptions, signal });
   const register = (): Promise<void> => {
-    void namespaces.follow(signal, linkCallbacks(links, 'namespaces'));
+    void namespaces.follow(signal, linkCallbacks(metrics.links, 'namespaces'));
     away?.start();
-    void quotas.follow(signal, linkCallbacks(links, 'quotas'));
+    void quotas.follow(signal, linkCallbacks(metrics.links, 'quotas'));
     return registration.register();
   };
   const advertised = advertisedAddress(options, logger);
@@ -110,7 +110,7 @@ export async function buildAggregatedPlane(
       { name: 'start-registration', run: register },
       { name: 'start-adoptions', run: adopting.start },
     ],
-    checks: [...(followed === undefined ? [] : [followed.check]), ...(away === undefined ? [] : [away.check])],
+    checks: [followed?.check ?? [], away?.check ?? []].flat(),
     outageReads: away?.reads,
     // The signal has already stopped the loops.
     stop: () => webhooks.close(),
@@ -193,21 +193,26 @@ function registrationOf(
   };
   const register = (): Promise<void> => {
     const changed = (): void => services.changed();
-    detached.follow(clients.main, options.serviceNamespace, signal, {
-      changed: () => {
-        if (detached.isDetached) {
-          logger.warn('annex detach took Annex out of the cluster; annex attach puts it back');
-          for (const { group, version } of served()) registration.detached(group, version);
-        }
-        changed();
-      },
-      ...linkCallbacks(metrics.links, 'detached'),
-    });
+    const attachment = (): void => {
+      if (detached.isDetached) reportDetached(logger, registration, served());
+      changed();
+    };
+    const link = linkCallbacks(metrics.links, 'detached');
+    detached.follow(clients.main, options.serviceNamespace, signal, { changed: attachment, ...link });
     owner.follow(clients.main, signal, { changed, ...linkCallbacks(metrics.links, 'owner') });
     registry.onChange(() => services.servedChanged());
     return services.start(signal);
   };
   return { services, installDefinitions, register };
+}
+
+function reportDetached(
+  logger: Logger,
+  registration: DefinitionRegistration,
+  served: readonly ServedGroupVersion[],
+): void {
+  logger.warn('annex detach took Annex out of the cluster; annex attach puts it back');
+  for (const { group, version } of served) registration.detached(group, version);
 }
 
 interface ClusterAdmissionParts {

@@ -20,7 +20,6 @@ import { resolveByServices } from './access/conversion-webhooks.js';
 import { admissionWebhookClients } from './admission/webhook-clients.js';
 import { localSources, paramAccess } from './admission/local-sources.js';
 import { StandaloneHooks } from './startup/post-start-hooks.js';
-import { standaloneOutageReads } from './outage.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
 import { type ServiceAccountTokens, withTokenRequests } from './access/service-account-tokens.js';
@@ -90,7 +89,6 @@ export async function buildControlPlane(
     admission,
     authorizer,
     serverAddress,
-    outageReads: standaloneOutageReads(context, foundation.outage),
     loading: standaloneHooks.loading(),
     hooks: standaloneHooks.hooks(),
     stop: () => {

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ClusterNamespaces } from '../../aggregation/cluster-namespaces.js';
-import { EmptiedNamespaces } from '../../aggregation/emptied-namespaces.js';
 import { StoreLease } from '../../aggregation/store-lease.js';
 import { hasDeletionTimestamp } from '../../apimachinery/meta/meta.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
-import type { OutageReads } from '../../endpoints/handlers/outage.js';
+import { EmptiedNamespaces } from '../../controllers/emptied-namespaces.js';
+import type { OutageReads } from '../../endpoints/router/scope.js';
 import type { LoopbackClients } from '../../registry/rest/loopback-client.js';
 import { StoreOutage } from '../../storage/outage.js';
 import { messageOf } from '../../util/error-message.js';
@@ -13,6 +13,7 @@ import { metricsOf } from '../../util/metrics/metrics.js';
 import type { StoreErrorReporter } from '../health/store-error-reporter.js';
 import { type ClusterLinks, linkCallbacks } from '../health/cluster-links.js';
 import type { PlaneCheck } from '../health/store-checks.js';
+import type { Options } from '../options/options.js';
 import type { ServerContext } from './server-context.js';
 
 /** Returns what knows whether MongoDB answers; undefined for a local store. */
@@ -20,8 +21,12 @@ export function storeOutage(
   { options, clock, logger, registry }: Pick<ServerContext, 'options' | 'clock' | 'logger' | 'registry'>,
   troubles: Pick<StoreErrorReporter, 'textOf'>,
 ): StoreOutage | undefined {
+  const { gaugeFunc } = metricsOf(registry);
+  let outage: StoreOutage | undefined;
+  const help = 'Time for which MongoDB has not answered; 0 while it does.';
+  gaugeFunc('annex_store_outage_seconds', help, () => (outage?.age ?? 0) / 1_000);
   if (options.storageBackend !== 'mongodb') return undefined;
-  const outage: StoreOutage = new StoreOutage({
+  outage = new StoreOutage({
     clock,
     store: 'MongoDB',
     began: (error) =>
@@ -30,20 +35,15 @@ export function storeOutage(
       }),
     ended: (millis) => logger.info('MongoDB answers again', { awaySeconds: Math.round(millis / 1_000) }),
   });
-  metricsOf(registry).gaugeFunc(
-    'annex_store_outage_seconds',
-    'Time for which MongoDB has not answered; 0 while it does.',
-    () => (outage.age ?? 0) / 1_000,
-  );
   return outage;
 }
 
 /** What reads show while MongoDB does not answer, without a cluster: nothing is known of its namespaces. */
 export function standaloneOutageReads(
-  { options }: Pick<ServerContext, 'options'>,
+  { staleReadsDuringOutage }: Pick<Options, 'staleReadsDuringOutage'>,
   outage: StoreOutage | undefined,
 ): OutageReads | undefined {
-  return outage && outageReads(outage, options.staleReadsDuringOutage);
+  return outage && outageReads(outage, staleReadsDuringOutage);
 }
 
 function outageReads(
@@ -126,7 +126,7 @@ export function clusterOutage(
   };
   const reads = outageReads(outage, options.staleReadsDuringOutage, {
     isTerminating,
-    shownEmpty: ({ context, served }) => emptied.add(context.info.namespace, served.groupResource),
+    shownEmpty: (namespace, type) => emptied.add(namespace, type),
   });
   const check: PlaneCheck = { name: 'peers', check: () => lease.check(), endpoints: ['readyz'] };
   return { reads, check, start: () => void lease.run(signal) };

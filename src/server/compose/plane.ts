@@ -4,7 +4,7 @@ import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { RbacRuleSource } from '../../authorization/rbac/types.js';
 import type { StatusWriter } from '../../endpoints/filters/status.js';
 import { resourceHandler } from '../../endpoints/router/resource-requests.js';
-import type { HandlerEnvironment } from '../../endpoints/router/scope.js';
+import type { HandlerEnvironment, OutageReads } from '../../endpoints/router/scope.js';
 import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
 import type { Handler } from '../../endpoints/http.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
@@ -24,9 +24,8 @@ import { effectiveVersion } from '../../util/effective-version.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { NonResourceRoutes } from '../http/non-resource-routes.js';
 import { isAggregated } from '../options/aggregation-options.js';
-import type { OutageReads } from '../../endpoints/handlers/outage.js';
 import { makeLogs, storeRedactor } from './backend.js';
-import { storeOutage } from './outage.js';
+import { standaloneOutageReads, storeOutage } from './outage.js';
 import { openEncryption, type OpenEncryption } from './encryption.js';
 import { installBuiltins, loadMergeTypes } from '../../registry/builtin/install.js';
 import { registerHistoryMetrics } from '../metrics/history-metrics.js';
@@ -160,7 +159,7 @@ export interface PlaneParts {
   readonly hooks: ControlPlane['hooks'];
   /** Health checks in addition to those of the store and the cacher. */
   readonly checks?: readonly PlaneCheck[];
-  /** What reads may show while the store does not answer. Absent if there is nothing but errors. */
+  /** What reads may show while the store does not answer. By default only what --stale-reads-during-outage allows. */
   readonly outageReads?: OutageReads | undefined;
   /** Stops the loops; called before the store is closed. */
   stop(): void;
@@ -182,7 +181,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     watches: new WatchTracker(),
     protobuf: loadProtobufCodec(),
     offload,
-    outage: parts.outageReads,
+    outage: parts.outageReads ?? standaloneOutageReads(options, outage),
   };
   return {
     authorizer,

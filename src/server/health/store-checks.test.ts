@@ -90,9 +90,10 @@ describe('a replica on MongoDB', () => {
       cacher: cold,
       aggregated: true,
       outage: { ...outage, reason: 'MongoDB has not answered for 20 s' },
-    }).flatMap(({ name, check, endpoints, reportedBy = [] }) => {
+    }).flatMap((one) => {
+      const { name, endpoints, reportedBy = [] } = one;
       try {
-        void check();
+        void one.check();
         return [];
       } catch (error) {
         const where = [...endpoints, ...reportedBy.map((endpoint) => `(${endpoint})`)].join(' ');

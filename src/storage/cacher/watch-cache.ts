@@ -271,18 +271,18 @@ export class WatchCache implements ResourceCache {
       fromBackend,
     }: { readonly where?: string; readonly fromBackend?: (() => Promise<T>) | undefined } = {},
   ): Promise<T> {
-    const { waits, loadWaits } = this.shared;
+    const { waits, newest, loadWaits } = this.shared;
     for (let wanted = at; ;) {
       if (this.isFresh(wanted)) return take();
       if (this.phase.name !== 'live') {
         if (fromBackend !== undefined) return this.bounded(fromBackend);
         await loadWaits.wait(this.waitForPhaseEnd(), this.begun);
       } else if (wanted.mode === 'most-recent') {
-        wanted = await this.newestOrKnown(wanted, where);
+        wanted = await this.newestOrKnown(wanted.whileAway, where);
       } else if (wanted.mode !== 'any') {
         const { revision } = wanted;
         if (wanted.atOnce === true) {
-          const current = await this.newest();
+          const current = await this.bounded(() => newest.fetch());
           if (revision > current) throw tooLarge(revision, current, { atOnce: true });
           wanted = { mode: 'not-older-than', revision };
         } else {
@@ -292,24 +292,17 @@ export class WatchCache implements ResourceCache {
     }
   }
 
-  private newest(): Promise<Revision> {
-    return this.bounded(() => this.shared.newest.fetch());
-  }
-
   private bounded<T>(ask: () => Promise<T>): Promise<T> {
-    const { outage } = this.shared;
-    return outage === undefined ? ask() : outage.within(ask);
+    return this.shared.outage?.within(ask) ?? ask();
   }
 
   /** Returns the requirement that the most recent state is met with: the newest revision, or what `whileAway` allows without it. */
-  private async newestOrKnown(
-    { whileAway }: { readonly whileAway?: WhileAway | undefined },
-    where: string,
-  ): Promise<ReadAtPresent> {
+  private async newestOrKnown(whileAway: WhileAway | undefined, where: string): Promise<ReadAtPresent> {
+    const { newest, outage } = this.shared;
     try {
-      return { mode: 'not-older-than', revision: await this.newest() };
+      return { mode: 'not-older-than', revision: await this.bounded(() => newest.fetch()) };
     } catch (error) {
-      if (whileAway === undefined || this.shared.outage?.age === undefined || this.phase.name !== 'live') throw error;
+      if (whileAway === undefined || outage?.age === undefined || this.phase.name !== 'live') throw error;
       if (whileAway === 'if-empty' && this.peekAll(where).next().done !== true) throw error;
       return { mode: 'any' };
     }

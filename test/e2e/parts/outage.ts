@@ -108,22 +108,25 @@ export function outage(cluster: TestCluster, say: (line: string) => void): void 
       });
     });
 
+    const freeze = (): Promise<void> => {
+      for (const member of members()) member.freeze();
+      return Promise.resolve();
+    };
+    const thaw = (): Promise<void> => {
+      for (const member of members()) member.thaw();
+      return Promise.resolve();
+    };
+    const kill = async (): Promise<void> => {
+      await Promise.all(members().map((member) => member.kill('SIGKILL')));
+    };
+    const launch = async (): Promise<void> => {
+      const down = members().filter(({ runs }) => !runs);
+      await Promise.all(down.map((member) => member.launch()));
+    };
+
     test.each<[string, () => Promise<void>, () => Promise<void>]>([
-      [
-        'hangs',
-        () => Promise.resolve(members().forEach((member) => member.freeze())),
-        () => Promise.resolve(members().forEach((member) => member.thaw())),
-      ],
-      [
-        'is killed',
-        async () => void (await Promise.all(members().map((member) => member.kill('SIGKILL')))),
-        async () =>
-          void (await Promise.all(
-            members()
-              .filter(({ runs }) => !runs)
-              .map((member) => member.launch()),
-          )),
-      ],
+      ['hangs', freeze, thaw],
+      ['is killed', kill, launch],
     ])('MongoDB %s: discovery, reads from memory, watches and namespaces go on', async (_, leave, comeBack) => {
       const informer = informerMissing ? undefined : new Informer(cluster.adminConfig, NAMESPACE, false);
       await informer?.sees('synced');
@@ -149,7 +152,7 @@ export function outage(cluster: TestCluster, say: (line: string) => void): void 
         await recovers(returned);
         for (const reader of [open, late])
           await reader.until(({ events }) =>
-            events.some(({ object }) => (digText(object, 'metadata', 'name') ?? '').startsWith('back-')),
+            events.some(({ object }) => digText(object, 'metadata', 'name').startsWith('back-')),
           );
         expect([open, late].flatMap(({ events }) => events.filter(({ type }) => type === 'ERROR'))).toEqual([]);
         if (informer !== undefined) {
