@@ -21,20 +21,20 @@ export function storeOutage(
   { options, clock, logger, registry }: Pick<ServerContext, 'options' | 'clock' | 'logger' | 'registry'>,
   troubles: Pick<StoreErrorReporter, 'textOf'>,
 ): StoreOutage | undefined {
-  const { gaugeFunc } = metricsOf(registry);
-  let outage: StoreOutage | undefined;
+  const outage =
+    options.storageBackend === 'mongodb'
+      ? new StoreOutage({
+          clock,
+          store: 'MongoDB',
+          began: (error) =>
+            logger.warn('MongoDB does not answer: reads from memory continue, other requests get 503', {
+              error: troubles.textOf(error),
+            }),
+          ended: (millis) => logger.info('MongoDB answers again', { awaySeconds: Math.round(millis / 1_000) }),
+        })
+      : undefined;
   const help = 'Time for which MongoDB has not answered; 0 while it does.';
-  gaugeFunc('annex_store_outage_seconds', help, () => (outage?.age ?? 0) / 1_000);
-  if (options.storageBackend !== 'mongodb') return undefined;
-  outage = new StoreOutage({
-    clock,
-    store: 'MongoDB',
-    began: (error) =>
-      logger.warn('MongoDB does not answer: reads from memory continue, other requests get 503', {
-        error: troubles.textOf(error),
-      }),
-    ended: (millis) => logger.info('MongoDB answers again', { awaySeconds: Math.round(millis / 1_000) }),
-  });
+  metricsOf(registry).gaugeFunc('annex_store_outage_seconds', help, () => (outage?.age ?? 0) / 1_000);
   return outage;
 }
 
