@@ -2,8 +2,12 @@
 // Turns CustomResourceDefinitions (apiextensions.k8s.io/v1) into ResourceDefinitions, on standard output:
 //   node hack/resource-definition.mjs crd.yaml… > definitions.yaml      (- is standard input)
 // Omits what a server set in them, and documents of other kinds, which it names on standard error.
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { parseAllDocuments, stringify } from 'yaml';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const { parseAllDocuments, stringify } = await importYaml();
 
 const KEPT_METADATA = ['name', 'labels', 'annotations'];
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
@@ -11,6 +15,20 @@ const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 function fail(message) {
   process.stderr.write(`resource-definition: ${message}\n`);
   process.exit(1);
+}
+
+/** In a fresh checkout, the packages are installed first, as `make` does. */
+async function importYaml() {
+  try {
+    return await import('yaml');
+  } catch (error) {
+    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+  }
+  const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+  const args = ['-s', '--no-print-directory', '-C', root, 'node_modules/.installed'];
+  const { status } = spawnSync('make', args, { stdio: ['ignore', 2, 2] });
+  if (status !== 0) fail('the packages of this checkout are not installed: run npm ci in it');
+  return import('yaml');
 }
 
 function documentsOf(file) {

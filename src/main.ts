@@ -6,6 +6,8 @@ import { Command } from 'commander';
 import { adoptCommand } from './cli/adopt/command.js';
 import { releaseCommand } from './cli/adopt/release.js';
 import { uninstallCheckCommand } from './cli/adopt/uninstall-check.js';
+import { attachCommand } from './cli/detach/attach.js';
+import { detachCommand } from './cli/detach/detach.js';
 import { completionCommand } from './cli/completion.js';
 import { convertCommand } from './cli/convert/command.js';
 import { kubeconfigCommand } from './cli/kubeconfig.js';
@@ -151,6 +153,14 @@ async function doctor(options: Options, { output, serverKubeconfig, verifyStore 
   if (results.some(({ status }) => status === 'failed')) process.exitCode = 1;
 }
 
+async function doctorArguments(given: readonly string[]): Promise<readonly string[]> {
+  const { withFlagsBeside } = await import('./doctor/beside.js');
+  const whole = withFlagsBeside(given);
+  if (whole !== given)
+    process.stderr.write('annex doctor: with the flags of the server that runs beside it (process 1)\n');
+  return ['doctor', ...whole];
+}
+
 const versions = (): Versions => ({
   version: annexVersion(root),
   kubernetesVersion: KUBERNETES_VERSION,
@@ -174,6 +184,8 @@ const OWN_OPTIONS: ReadonlySet<string | undefined> = new Set([
   'adopt',
   'release',
   'uninstall-check',
+  'detach',
+  'attach',
 ]);
 
 const program: Command = new Command('annex')
@@ -188,6 +200,8 @@ const program: Command = new Command('annex')
   .addCommand(adoptCommand(foregroundClock))
   .addCommand(releaseCommand(foregroundClock))
   .addCommand(uninstallCheckCommand(foregroundClock))
+  .addCommand(detachCommand(foregroundClock))
+  .addCommand(attachCommand(foregroundClock))
   .addCommand(versionCommand(versions))
   .addCommand(completionCommand(() => program));
 
@@ -198,7 +212,8 @@ for (const command of [program, ...program.commands]) {
 try {
   const args = process.argv.slice(2);
   // Option values of the other commands may look like flags of the server.
-  await program.parseAsync(OWN_OPTIONS.has(args[0]) ? args : normalizeArguments(args), { from: 'user' });
+  const whole = args[0] === 'doctor' ? await doctorArguments(args.slice(1)) : args;
+  await program.parseAsync(OWN_OPTIONS.has(args[0]) ? whole : normalizeArguments(whole), { from: 'user' });
 } catch (error) {
   fail(error);
 }

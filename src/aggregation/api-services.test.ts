@@ -91,6 +91,8 @@ function setUp({ owner = '' }: { owner?: string } = {}) {
     bundle: 'CA',
     route: 'Ordinary' as GroupRoute,
     allowed: [] as string[],
+    mayRegister: true,
+    confirmed: true,
   };
   const owning = new Owner(owner);
   const services = new ApiServices({
@@ -100,6 +102,12 @@ function setUp({ owner = '' }: { owner?: string } = {}) {
     caBundle: () => state.bundle,
     allowedGroups: state.allowed,
     owner: owning,
+    detached: {
+      get mayRegister() {
+        return state.mayRegister;
+      },
+      confirm: () => Promise.resolve(state.confirmed),
+    },
     served: () => state.served,
     routeOf: () => state.route,
     unreadable: (error) => void reported.push(`unreadable: ${String(error)}`),
@@ -127,6 +135,24 @@ const settle = async (): Promise<void> => {
 };
 
 describe('ApiServices', () => {
+  test('nothing is registered or restored while Annex is detached', async () => {
+    const { cluster, services, state } = setUp();
+    state.mayRegister = false;
+    cluster.synced();
+    await settle();
+    expect(cluster.services.size).toBe(0);
+    state.mayRegister = true;
+    // It has not heard of the ConfigMap yet.
+    state.confirmed = false;
+    services.changed();
+    await settle();
+    expect(cluster.services.size).toBe(0);
+    state.confirmed = true;
+    services.changed();
+    await settle();
+    expect(cluster.services.size).toBe(1);
+  });
+
   test('an APIService of a CustomResourceDefinition is taken over for an adopted group, and given back', async () => {
     const { cluster, services, state, reported } = setUp();
     const label = 'kube-aggregator.kubernetes.io/automanaged';

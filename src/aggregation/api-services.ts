@@ -13,6 +13,7 @@ import { type Clock, sleep, type Timer } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 import type { GroupRoute } from '../apimachinery/meta/adopted-definitions.js';
 import { CaBundles, bundleContains } from './ca-bundles.js';
+import type { Detached } from './detached.js';
 import type { Owner } from './owner.js';
 
 const MANAGED_BY = 'app.kubernetes.io/managed-by';
@@ -62,6 +63,8 @@ export interface ApiServicesOptions {
   readonly allowedGroups: readonly string[];
   /** The owner of the APIServices. */
   readonly owner: Owner;
+  /** Nothing is registered while Annex is detached from the cluster. */
+  readonly detached: Pick<Detached, 'mayRegister' | 'confirm'>;
   /** Returns the group versions served now. */
   served(): readonly ServedGroupVersion[];
   /** Returns which server gets the requests for a group of an adoption. */
@@ -195,7 +198,7 @@ export class ApiServices {
   }
 
   private async sync(name: string): Promise<void> {
-    if (!this.synced || !this.options.owner.ready) return;
+    if (!this.synced || !this.options.owner.ready || !this.options.detached.mayRegister) return;
     await this.reconcile(name);
     if (this.failing.delete(name) && this.failing.size === 0) this.options.inOrder();
     this.looked(name);
@@ -222,8 +225,10 @@ export class ApiServices {
     const existing = isClaimed ? claimedByAnnex(found) : found;
     const wish = this.desiredState(name, wanted, existing);
     if (wish === undefined) this.options.registered(group, version);
-    else if (existing === undefined) await this.options.client.must('POST', PATH, wish);
-    else await this.options.client.must('PUT', `${PATH}/${name}`, wish);
+    else if (existing === undefined) {
+      if (!(await this.options.detached.confirm())) return;
+      await this.options.client.must('POST', PATH, wish);
+    } else await this.options.client.must('PUT', `${PATH}/${name}`, wish);
     this.announced.delete(name);
   }
 

@@ -4,7 +4,8 @@ import { checkDirectory } from '../storage/embedded/directory.js';
 import type { DamagedRecord, Step, Verification } from '../storage/embedded/verify.js';
 import type { Clock } from '../util/clock.js';
 import { failed, type Finding, ok, skipped, warning } from './finding.js';
-import { isInUse, withEmbeddedStore } from './store.js';
+import { isInUse } from '../storage/directory-lock.js';
+import { withEmbeddedStore } from './store.js';
 
 const CHECK = 'records';
 /** The maximum number of objects that a finding names. */

@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Document } from 'mongodb';
 import { checkDirectory } from '../storage/embedded/directory.js';
+import { isInUse } from '../storage/directory-lock.js';
 import { EmbeddedBackend } from '../storage/embedded/backend.js';
 import { mongodbUri, type StorageOptions, embeddedDirectory } from '../server/options/storage-options.js';
 import type { Clock } from '../util/clock.js';
@@ -65,8 +66,6 @@ export async function withEmbeddedStore<T>(
     await backend.close();
   }
 }
-
-export const isInUse = (error: unknown): boolean => messageOf(error).includes('in use by another process');
 
 function existing(path: string): string {
   return existsSync(path) ? path : existing(dirname(path));

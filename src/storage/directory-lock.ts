@@ -5,6 +5,7 @@ import { createServer, connect, type Server } from 'node:net';
 import { join } from 'node:path';
 import { errorCode, StorageError } from './errors.js';
 import { messageOf } from '../util/error-message.js';
+import { type Clock, sleep } from '../util/clock.js';
 
 /** Locks a directory for this process until released, or until the process ends for any reason. */
 export interface DirectoryLock {
@@ -33,6 +34,31 @@ export async function lockDirectory(directory: string, flock = 'flock'): Promise
   if (result.error === undefined) throw inUse(directory);
   return lockBySocket(directory);
 }
+
+const RETRY_MILLIS = 500;
+
+/** Like `lockDirectory`, but waits for a process that is about to end. `began` is called if there is something to wait for. */
+export async function lockWithin(
+  directory: string,
+  clock: Clock,
+  wait: { readonly millis: number; began(): void },
+): Promise<DirectoryLock> {
+  const end = clock.monotonic() + wait.millis;
+  for (let waiting = false; ; waiting = true) {
+    try {
+      return await lockDirectory(directory);
+    } catch (error) {
+      if (!isInUse(error) || clock.monotonic() >= end) throw error;
+      if (!waiting) wait.began();
+      await sleep(clock, RETRY_MILLIS);
+    }
+  }
+}
+
+const IN_USE = 'is in use by another process';
+
+/** Reports whether a directory could not be locked because another process holds the lock. */
+export const isInUse = (error: unknown): boolean => messageOf(error).includes(IN_USE);
 
 /**
  * Creates the socket under a temporary name and links it to the lock's name, which fails if that name exists. A name without a listener
@@ -107,6 +133,6 @@ function answers(path: string): Promise<boolean> {
 function inUse(directory: string): StorageError {
   return new StorageError(
     'unusable',
-    `the data directory ${directory} is in use by another process; stop it, or choose another directory`,
+    `the data directory ${directory} ${IN_USE}; stop it, or choose another directory`,
   );
 }

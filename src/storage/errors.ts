@@ -44,6 +44,8 @@ export class StorageError extends Error {
       readonly atOnce?: boolean;
       /** With 'initializing': how long the cache has been loading, in milliseconds. */
       readonly downMillis?: number;
+      /** With 'unavailable': the store has been away for so long that clients should not simply try again. */
+      readonly lasting?: boolean;
       /** With 'corrupt': the objects that a read could not decode. */
       readonly undecodable?: readonly Undecodable[];
     } = {},

@@ -39,8 +39,9 @@ export function interpretStorageError(
     case 'unavailable':
     case 'closed':
     case 'unusable':
+      // With Retry-After, client-go repeats a request up to ten times: long enough for a failover.
       return new ApiError(503, 'ServiceUnavailable', `the store is not available: ${error.message}`, {
-        retryAfterSeconds: 1,
+        retryAfterSeconds: error.info.lasting === true ? 0 : 1,
       });
     case 'unknown-outcome':
       // No Retry-After: clients that retry automatically must not repeat a request that may have taken effect.

@@ -67,9 +67,14 @@ const only = (objects: JsonObject[], kind: string): JsonObject => {
   return found;
 };
 
+/** Returns the spec of the pod of the only object of a kind, or of that pod itself. */
+function podSpec(objects: JsonObject[], kind: string): JsonObject {
+  const spec = objectAt(only(objects, kind), 'spec') ?? {};
+  return kind === 'Pod' ? spec : (objectAt(objectAt(spec, 'template'), 'spec') ?? {});
+}
+
 function container(objects: JsonObject[], kind = 'Deployment'): JsonObject {
-  const template = objectAt(objectAt(only(objects, kind), 'spec'), 'template');
-  const containers = objectAt(template, 'spec')?.['containers'];
+  const containers = podSpec(objects, kind)['containers'];
   const [first] = Array.isArray(containers) ? containers : [];
   if (!isObject(first)) throw new Error('there is no container');
   return first;
@@ -179,14 +184,13 @@ describe('rendered', () => {
   test.each(
     names.flatMap((name) => [
       [name, 'Deployment'],
-      [name, 'Job'],
+      [name, 'Pod'],
     ]),
   )('%s: a %s mounts the volumes that are there', (name, kind) => {
     const objects = documents(read(golden, `${name}.yaml`)).filter((one) => !isUninstallCheck(one));
-    const template = objectAt(objectAt(only(objects, kind), 'spec'), 'template');
     const named = (values: JsonValue[]): (string | undefined)[] =>
       values.filter(isObject).map((value) => stringAt(value, 'name'));
-    const volumes = named(listOf(objectAt(template, 'spec') ?? {}, 'volumes'));
+    const volumes = named(listOf(podSpec(objects, kind), 'volumes'));
     expect(volumes).toEqual(named(listOf(container(objects, kind), 'volumeMounts')));
   });
 
@@ -194,7 +198,7 @@ describe('rendered', () => {
     const [check, ...more] = documents(read(golden, 'full.yaml')).filter(isUninstallCheck);
     expect(more).toEqual([]);
     expect(objectAt(objectAt(check, 'metadata'), 'annotations')).toMatchObject({ 'helm.sh/hook': 'pre-delete' });
-    expect(listOf(container(check === undefined ? [] : [check], 'Job'), 'args')).toEqual(['uninstall-check']);
+    expect(listOf(container(check === undefined ? [] : [check], 'Pod'), 'args')).toEqual(['uninstall-check']);
     expect(documents(read(golden, 'default.yaml')).filter(isUninstallCheck)).toEqual([]);
   });
 
@@ -202,23 +206,23 @@ describe('rendered', () => {
     const objects = documents(read(golden, `${name}.yaml`)).filter((one) => !isUninstallCheck(one));
     const [serve, ...flags] = listOf(container(objects), 'args');
     expect(serve).toBe('serve');
-    expect(listOf(container(objects, 'Job'), 'args')).toEqual(['doctor', ...flags]);
+    expect(listOf(container(objects, 'Pod'), 'args')).toEqual(['doctor', ...flags]);
   });
 
-  test('the manifests are those of the default values, and a Namespace', () => {
+  test('the manifests are those of the default values; deleting them leaves the namespace with the Secret of MongoDB', () => {
     const reported = (object: JsonObject): string =>
       `${stringAt(object, 'kind') ?? ''}/${stringAt(objectAt(object, 'metadata'), 'name') ?? ''}`;
     const manifests = documents(read(root, 'manifests/annex.yaml'));
-    const rendered = documents(read(golden, 'default.yaml')).filter(({ kind }) => kind !== 'Job');
-    expect(manifests.map(reported)).toEqual(['Namespace/annex-system', ...rendered.map(reported)]);
+    const rendered = documents(read(golden, 'default.yaml')).filter(({ kind }) => kind !== 'Pod');
+    expect(manifests.map(reported)).toEqual(rendered.map(reported));
     const spec = (objects: JsonObject[]): JsonValue | undefined => container(objects);
     expect(spec(manifests)).toEqual(spec(rendered));
   });
 
   test('on OpenShift pods are admitted by restricted-v2', () => {
     const objects = documents(read(golden, 'openshift.yaml'));
-    for (const kind of ['Deployment', 'Job']) {
-      const pod = objectAt(objectAt(objectAt(only(objects, kind), 'spec'), 'template'), 'spec') ?? {};
+    for (const kind of ['Deployment', 'Pod']) {
+      const pod = podSpec(objects, kind);
       expect(refusals(pod)).toEqual([]);
     }
     const usual = objectAt(objectAt(only(documents(read(golden, 'default.yaml')), 'Deployment'), 'spec'), 'template');

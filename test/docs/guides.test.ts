@@ -142,9 +142,11 @@ installs(`install.md on a real kube-apiserver${whyNot}`, () => {
   test('manifests, after helm uninstall', async () => {
     await guide.run('helm uninstall annex -n annex-system');
     expect(await guide.run(blocks[1]?.text ?? '')).toContain('deployment.apps/annex created');
-    expect(await guide.run(blocks[2]?.text ?? '')).toBe('job.batch/annex-doctor created\n');
-    for (const type of ['deployment annex', 'job annex-doctor'])
-      expect(await get('.spec.template.spec.containers[0].image', type)).toBe('registry.example.com/annex');
+    expect(await guide.run(blocks[2]?.text ?? '')).toBe('pod/annex-check created\n');
+    expect(await get('.spec.template.spec.containers[0].image')).toMatch(/^registry\.example\.com\/annex:\d/);
+    expect(await get('.spec.containers[0].image', 'pod annex-check')).toMatch(/^registry\.example\.com\/annex:\d/);
+    expect(await guide.run('kubectl delete -f manifests/annex.yaml')).not.toMatch(/^namespace "/m);
+    await guide.run('kubectl get namespace annex-system');
   });
 });
 

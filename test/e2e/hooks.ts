@@ -6,13 +6,15 @@ import { NAMESPACE, outcomeOf, replaced, type TestCluster } from './cluster.js';
 const PLACES = ['data-dir', 'cache-dir', 'mongodb-uri-file', 'kubeconfig', 'admission-control-config-file'];
 
 /**
- * Plays the kubelet for the pod of a Job: runs its command under its service account, and reports how it ended. Resolves with the output of
- * the command.
+ * Plays the kubelet for a pod: runs its command under its service account, and reports how it ended. Resolves with the output of the
+ * command.
  */
-export async function runPodOf(cluster: TestCluster, job: string): Promise<string> {
-  const pods = ['-n', NAMESPACE, 'get', 'pods', '-l', `batch.kubernetes.io/job-name=${job}`, '-o', 'json'];
-  const pod = await eventually(`a pod of the Job ${job}`, async () =>
-    digList(treeOf({ text: await cluster.kubectl.ok(pods) }), 'items').at(0),
+export async function runPod(cluster: TestCluster, podName: string): Promise<string> {
+  const pods = ['-n', NAMESPACE, 'get', 'pods', `--field-selector=metadata.name=${podName}`, '-o', 'json'];
+  const pod = await eventually(`the pod ${podName}`, async () =>
+    digList(treeOf({ text: await cluster.kubectl.ok(pods) }), 'items').find(
+      (one) => digText(one, 'status', 'phase') === 'Pending',
+    ),
   );
   const [main = '', , ...flags] = cluster.replica(0).daemon.args;
   const places = PLACES.map((name) => {

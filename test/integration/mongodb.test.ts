@@ -174,7 +174,8 @@ async function servesFromMemory({ http }: Replica): Promise<void> {
   expect(['503 ServiceUnavailable 1', '500 InternalError undefined']).toContain(reported);
   const fresh = await http.get(`${MAPS}/kept`);
   expect([503, 504]).toContain(fresh.status);
-  expect(fresh.headers['retry-after']).toBe('1');
+  // The write may have taken 20 s. Once an outage has lasted for 15 s, clients are not told to try again.
+  expect(['1', undefined]).toContain(fresh.headers['retry-after']);
   const read = await http.get(`${MAPS}?resourceVersion=0`);
   expect(digList(treeOf(read), 'items').map((item) => digText(item, 'metadata', 'name'))).toEqual(['kept']);
   for (const served of ['/api/v1', '/apis', '/openapi/v2', '/openapi/v3', '/version'])
@@ -390,7 +391,7 @@ described('a MongoDB with authentication', () => {
       http.post(`${MAPS}?timeout=4s`, configMap('a', { n: '1' })),
       http.get(`${MAPS}/a`),
     ]);
-    expect([unread.status, unread.text]).toEqual([503, expect.stringContaining('MongoDB does not answer')]);
+    expect([unread.status, unread.text]).toEqual([503, expect.stringMatching(/MongoDB (does not answer|has not answered)/)]);
     expect(refused.text + unread.text).not.toContain('127.0.0.1');
     const metrics = await http.get('/metrics');
     const health = await http.get('/readyz/etcd');

@@ -165,3 +165,19 @@ test('a full disk: writes fail, reads continue, and no acknowledged write is los
   expect((await commit(backend, put('b/b', 0))).revision).toBe(acknowledged.length + 2);
   await backend.close();
 });
+
+test('a store waits for the process that has locked its directory, if it is told to', async () => {
+  await filled();
+  const lock = await lockDirectory(directory);
+  const began: string[] = [];
+  const waiting = (millis: number): EmbeddedBackend =>
+    new EmbeddedBackend({ directory, lockWait: { millis, began: () => void began.push('began') } });
+  await expect(waiting(0).open()).rejects.toThrow('is in use by another process');
+  expect(began).toEqual([]);
+  const backend = waiting(30_000);
+  const opened = backend.open();
+  setTimeout(() => lock.release(), 1_200);
+  await opened;
+  expect(began).toEqual(['began']);
+  await backend.close();
+});

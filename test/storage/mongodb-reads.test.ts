@@ -140,6 +140,7 @@ described('the state that a write starts from', () => {
     const pending = keys.map((key): PendingWrite => ({
       request: remove(key, 7),
       raw: undefined,
+      since: 0,
       deadline: Infinity,
       resolve: () => undefined,
       reject: () => undefined,

@@ -36,7 +36,13 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
 {{- define "annex.labels" -}}
-{{ include "annex.selector" . }}
+app.kubernetes.io/name: annex
+{{ include "annex.releaseLabels" . }}
+{{- end -}}
+
+{{/* Labels of pods that the Service and the Deployment must not select need a name of their own. */}}
+{{- define "annex.releaseLabels" -}}
+app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}

@@ -37,16 +37,19 @@ export function statusOf(
   // The outcome of an earlier return is kept.
   const returned = before.filter(({ type }) => type === 'Returned');
   const wayBack = objectAt(objectAt(adoption, 'status'), 'return');
-  const conditions = [...progressConditions(progress), ...readiness].map(([type, holds, reason, message]) => {
-    const status = holds ? 'True' : 'False';
-    const old = before.find((one) => one['type'] === type);
-    const lastTransitionTime = transitionTime(old, status, now);
-    return { type, status, reason, message, lastTransitionTime, observedGeneration: generation };
-  });
+  const phase = progress.problem !== '' ? 'Failed' : isInSync(progress) ? 'InSync' : 'Copying';
+  const conditions = [...progressConditions(progress), ...readiness, ...beforeSwitch(phase)].map(
+    ([type, holds, reason, message]) => {
+      const status = holds ? 'True' : 'False';
+      const old = before.find((one) => one['type'] === type);
+      const lastTransitionTime = transitionTime(old, status, now);
+      return { type, status, reason, message, lastTransitionTime, observedGeneration: generation };
+    },
+  );
   const sum = (of: (state: CopyState) => number): number => resources.reduce((all, { copy }) => all + of(copy), 0);
   const lag = Math.max(0, ...resources.map(({ copy }) => copy.lagSeconds));
   return {
-    phase: progress.problem !== '' ? 'Failed' : isInSync(progress) ? 'InSync' : 'Copying',
+    phase,
     copied: `${sum(({ copied }) => copied)}/${sum(({ source }) => source)}`,
     lag: `${lag}s`,
     observedGeneration: generation,
@@ -55,6 +58,15 @@ export function statusOf(
     ...(wayBack !== undefined && { return: wayBack }),
     conditions: [...conditions, ...returned],
   };
+}
+
+/**
+ * The conditions that a switch sets later, so that clients can wait for them from the first status on. Not in the phase Failed, where
+ * Switched says that a switch has failed.
+ */
+function beforeSwitch(phase: string): AdoptionCondition[] {
+  if (phase === 'Failed') return [];
+  return (['Switched', 'Ready'] as const).map((type) => [type, false, phase, 'the cluster serves the group']);
 }
 
 function resourceStatus({ plural, copy, comparison }: ResourceProgress): JsonObject {

@@ -65,6 +65,12 @@ export class DefinitionRegistration {
     return this.setState(group, version, { status: 'False', reason, message });
   }
 
+  /** Records that Annex is detached from the cluster. */
+  detached(group: string, version: string): void {
+    const message = `the group version ${group}/${version} is not registered: annex detach took Annex out of the cluster, annex attach puts it back`;
+    this.setState(group, version, { status: 'False', reason: 'Detached', message });
+  }
+
   /** Records that the cluster refused the registration. */
   failed(group: string, version: string, why: string): void {
     const message = `the group version ${group}/${version} could not be registered: ${why}`;

@@ -6,6 +6,7 @@ import { deleteOptions } from './request/delete-options.js';
 import { offloadLarge } from './offload.js';
 import { listOptions } from './request/list-options.js';
 import { negotiateObject, writeDeletedCollection, writeSuccess, writeMutationResult } from './respond.js';
+import { whileAway } from './outage.js';
 import { Query } from './request/query.js';
 import { authorizerAttributes, requireNamespace } from './request/target.js';
 import type { RequestScope } from './scope.js';
@@ -81,7 +82,7 @@ export async function deleteCollectionHandler(scope: RequestScope): Promise<void
   const { namespace } = context.info;
   const deleted = await storage.deleteCollection(
     { context, namespace, options, admission: environment.admission },
-    selection,
+    { ...selection, whileAway: whileAway(scope, false) },
   );
   await writeDeletedCollection(scope, sink, deleted);
 }

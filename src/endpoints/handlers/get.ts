@@ -2,6 +2,7 @@ import { newBadRequest } from '../../apimachinery/meta/errors.js';
 import { type MaybePromise, then } from '../../util/maybe-promise.js';
 import type { Getter } from '../../registry/rest/storage.js';
 import { negotiateObject, writeCachedObject } from './respond.js';
+import { staleRead, warnIfStale } from './outage.js';
 import { Query } from './request/query.js';
 import type { KindScope } from './scope.js';
 
@@ -14,9 +15,12 @@ export function getHandler(scope: KindScope<Getter>): MaybePromise<void> {
   const query = new Query(request.url ?? '');
   const sink = negotiateObject(scope, query);
   const { namespace, name } = context.info;
-  return then(storage.get(context, namespace, name, requestedResourceVersion(query)), (found) =>
-    writeCachedObject(scope, sink, found),
-  );
+  const asked = requestedResourceVersion(query);
+  const allowed = asked === '' ? staleRead(scope) : undefined;
+  return then(storage.get(context, namespace, name, asked, allowed), (found) => {
+    warnIfStale(scope, allowed);
+    return writeCachedObject(scope, sink, found);
+  });
 }
 
 /** Returns the resource version of a get. Rejects the former parameter `export` if its value parses as true. */

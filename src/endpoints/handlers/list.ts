@@ -2,6 +2,7 @@ import { newMethodNotAllowed } from '../../apimachinery/meta/errors.js';
 import type { Lister, Watcher } from '../../registry/rest/storage.js';
 import { negotiateList, writeListResult } from './respond.js';
 import { listOptions } from './request/list-options.js';
+import { warnIfStale, whileAway } from './outage.js';
 import { Query } from './request/query.js';
 import type { KindScope } from './scope.js';
 import { serveWatch } from './watch.js';
@@ -16,6 +17,8 @@ export async function listHandler(scope: KindScope<Lister | (Lister & Watcher)>)
   }
   const sink = negotiateList(scope, query);
   const options = listOptions(query, served, context.info.name, environment);
-  const result = await storage.list(context, context.info.namespace, options);
+  const allowed = options.resourceVersion === '' ? whileAway(scope, true) : undefined;
+  const result = await storage.list(context, context.info.namespace, { ...options, whileAway: allowed });
+  warnIfStale(scope, allowed);
   await writeListResult(scope, sink, result);
 }

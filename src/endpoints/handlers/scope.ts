@@ -1,6 +1,7 @@
 import type { AdmissionChain } from '../../admission/interfaces.js';
 import type { ProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
+import type { GroupResource } from '../../apimachinery/meta/meta.js';
 import type { ServedSubresource } from '../../registry/rest/interfaces.js';
 import type { ServedKind, ServedVersion } from '../../registry/rest/served.js';
 import type { OffloadableWriter, StandardStorage } from '../../registry/rest/storage.js';
@@ -33,6 +34,8 @@ export interface HandlerEnvironment {
   readonly listParameters: readonly ListParameter[];
   /** The Protobuf codec of the built-in types. */
   readonly protobuf: ProtobufCodec;
+  /** What reads may show while the store does not answer. Absent if the store is local. */
+  readonly outage?: OutageReads | undefined;
   /** If absent, every write runs on this thread. */
   readonly offload?: Offload | undefined;
 }
@@ -54,6 +57,20 @@ export interface HandlerMetrics {
   deprecatedRequested(asked: DeprecatedApi): void;
   /** Records the start of a watch. Call the returned function when it ends. */
   watchStarted(context: RequestContext): () => void;
+}
+
+/** What reads may show while the store does not answer (docs/design/outage.md). */
+export interface OutageReads {
+  /** How long the store has not answered, in milliseconds; undefined while it does. */
+  readonly age: number | undefined;
+  /** Says that the store does not answer, and for how long. */
+  readonly reason: string;
+  /** True if gets and lists without a resourceVersion show what memory has. */
+  readonly staleReads: boolean;
+  /** Reports whether the cluster is deleting a namespace, so that no object can be created in it. */
+  isTerminating(namespace: string): boolean;
+  /** Remembers that memory had no object of a type in a namespace, to check that once the store answers. False if there is no room. */
+  shownEmpty(namespace: string, type: GroupResource): boolean;
 }
 
 /** Runs large writes, and the expensive part of large reads, on worker threads. */

@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../../util/maybe-promise.js';
 import { timed } from '../../util/metrics/stopwatch.js';
 import type { RequestContext } from '../../request/context.js';
-import type { CachedObject, ReadAt } from '../../storage/cacher/interfaces.js';
+import type { CachedObject, ReadAt, WhileAway } from '../../storage/cacher/interfaces.js';
 import { parseListResourceVersion, parseResourceVersion } from '../../storage/resource-version.js';
 import type { ResourceStore, StoredType } from './store/resource-store.js';
 
@@ -15,9 +15,11 @@ export function getObject(
   namespace: string,
   name: string,
   resourceVersion: string,
+  whileAway?: WhileAway,
 ): MaybePromise<CachedObject> {
   const key = store.key(namespace, name);
-  const at = readAt(resourceVersion, store.type);
+  const read = readAt(resourceVersion, store.type);
+  const at: ReadAt = read.mode === 'most-recent' && whileAway !== undefined ? { ...read, whileAway } : read;
   return store.getNow(key, at) ?? timed(context.stopwatch, 'etcd', () => store.get(key, name, at, resourceVersion));
 }
 

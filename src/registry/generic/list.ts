@@ -110,7 +110,9 @@ async function read(
     const single = request.predicate.name !== undefined && (prefix !== '' || !store.namespaced);
     const atOnce = store.type.uncached === true || (single && start.at.mode === 'exact');
     const revised = start.at.mode === 'exact' || start.at.mode === 'not-older-than';
-    const at = revised && atOnce ? { ...start.at, atOnce } : start.at;
+    const { whileAway } = request;
+    const recent = start.at.mode === 'most-recent' && whileAway !== undefined ? { ...start.at, whileAway } : start.at;
+    const at = revised && atOnce ? { ...start.at, atOnce } : recent;
     return await store.cache.list(at, {
       prefix,
       from: start.from === '' ? '' : scope + start.from,

@@ -1,5 +1,5 @@
 import type { RequestContext } from '../../request/context.js';
-import type { CachedObject, Watcher, WatchReceiver } from '../../storage/cacher/interfaces.js';
+import type { CachedObject, Watcher, WatchReceiver, WhileAway } from '../../storage/cacher/interfaces.js';
 import type { StoreBackend } from '../../storage/interfaces.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 import type { ServedVersion } from '../rest/served.js';
@@ -33,10 +33,16 @@ export class GenericStorage implements StandardStorage {
     private readonly store: ResourceStore,
   ) {}
 
-  get(context: RequestContext, namespace: string, name: string, resourceVersion: string): MaybePromise<CachedObject> {
+  get(
+    context: RequestContext,
+    namespace: string,
+    name: string,
+    resourceVersion: string,
+    whileAway?: WhileAway,
+  ): MaybePromise<CachedObject> {
     // Plain gets, which are served from memory, do without a stopwatch: getObject times those that wait.
     const isPlain = context.audit === undefined && context.span === undefined;
-    return getObject(isPlain ? this.store : this.timed(context), context, namespace, name, resourceVersion);
+    return getObject(isPlain ? this.store : this.timed(context), context, namespace, name, resourceVersion, whileAway);
   }
 
   list(context: RequestContext, namespace: string, options: ListOptions): Promise<ListResult> {

@@ -8,6 +8,7 @@ import type {
   ObjectPredicate,
   Watcher as RunningWatch,
   WatchReceiver,
+  WhileAway,
 } from '../../storage/cacher/interfaces.js';
 import type { StoreBackend, StoredObject } from '../../storage/interfaces.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
@@ -22,9 +23,16 @@ import type { ServedSubresource } from './interfaces.js';
 export interface Getter<T = CachedObject> {
   /**
    * Returns an object in the state that `resourceVersion`, the parameter as written, asks for. Returns a promise only if there is
-   * something to wait for. Throws 404.
+   * something to wait for. `whileAway`: what a get of the most recent state gets if the store does not answer; an error if undefined.
+   * Throws 404.
    */
-  get(context: RequestContext, namespace: string, name: string, resourceVersion: string): MaybePromise<T>;
+  get(
+    context: RequestContext,
+    namespace: string,
+    name: string,
+    resourceVersion: string,
+    whileAway?: WhileAway,
+  ): MaybePromise<T>;
 }
 
 /** The options of a list that select its objects and their state; validated as far as this is possible without the kind. */
@@ -35,6 +43,8 @@ export interface ListOptions {
   readonly limit: number;
   readonly continue: string;
   readonly predicate: ObjectPredicate;
+  /** What a list of the most recent state gets if the store does not answer; an error if undefined. */
+  readonly whileAway?: WhileAway | undefined;
 }
 
 export interface ListResult {

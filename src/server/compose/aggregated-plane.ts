@@ -10,6 +10,7 @@ import { AdoptionWrites } from '../../controllers/adoption/return/adoption-write
 import { ApiServices, type ApiServicesOptions, type ServedGroupVersion } from '../../aggregation/api-services.js';
 import { kubernetesGroups } from '../../aggregation/cluster-groups.js';
 import { ClusterNamespaces } from '../../aggregation/cluster-namespaces.js';
+import { Detached } from '../../aggregation/detached.js';
 import { Owner } from '../../aggregation/owner.js';
 import { ClusterQuotas } from '../../aggregation/resource-quota.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
@@ -36,6 +37,7 @@ import { advertisedAddress, hostPort } from '../http/host-address.js';
 import { reviewTtl } from '../options/aggregation-options.js';
 import { adoptions } from './adoptions.js';
 import { errorLogger } from './controllers.js';
+import { clusterOutage } from './outage.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
@@ -69,7 +71,6 @@ export async function buildAggregatedPlane(
 ): Promise<AggregatedPlane> {
   const { options, clock, logger } = context;
   const { clients, metrics, signal } = dependencies;
-  const { links } = metrics;
   const client = clients.main;
   setMaxListeners(0, signal);
   const authorizer = new UnionAuthorizer([privilegedGroupAuthorizer, delegatedAuthorizer(context, dependencies)]);
@@ -89,13 +90,15 @@ export async function buildAggregatedPlane(
     ownParams: new LocalParams(foundation.registry),
   });
   const local = new LocalClients({ registry: foundation.registry, admission, clock, fieldManager: 'annex' });
+  const away = clusterOutage(context, foundation.outage, { client, local, namespaces, links: metrics.links, signal });
   const registration = registrationOf(context, dependencies, { ...gates, foundation, certificates, local });
   // Start this before anything is registered, so that a replica has the admission configuration before it receives requests.
   followed?.start(signal);
   const adopting = adoptions(context, foundation, { client, local, ...gates, metrics: metrics.adoptions, signal });
   const register = (): Promise<void> => {
-    void namespaces.follow(signal, linkCallbacks(links, 'namespaces'));
-    void quotas.follow(signal, linkCallbacks(links, 'quotas'));
+    void namespaces.follow(signal, linkCallbacks(metrics.links, 'namespaces'));
+    away?.start();
+    void quotas.follow(signal, linkCallbacks(metrics.links, 'quotas'));
     return registration.register();
   };
   const advertised = advertisedAddress(options, logger);
@@ -110,7 +113,8 @@ export async function buildAggregatedPlane(
       { name: 'start-registration', run: register },
       { name: 'start-adoptions', run: adopting.start },
     ],
-    ...(followed !== undefined && { checks: [followed.check] }),
+    checks: [followed?.check ?? [], away?.check ?? []].flat(),
+    outageReads: away?.reads,
     // The signal has already stopped the loops.
     stop: () => webhooks.close(),
   });
@@ -158,6 +162,7 @@ function registrationOf(
     clock,
     errorLogger({ logger }, 'registration'),
   );
+  const detached = new Detached();
   const owner = new Owner(options.ownerClusterRole);
   const served = (): ServedGroupVersion[] =>
     groupVersions(registry).filter(({ group }) => options.registerDefinitions || group !== RESOURCE_DEFINITIONS.group);
@@ -168,6 +173,7 @@ function registrationOf(
     caBundle: () => certificates.caBundle,
     allowedGroups: options.allowClusterGroups,
     owner,
+    detached,
     served,
     routeOf: (group) => adopted.routeOf(group),
     ...registrationEvents(metrics, logger, registration, served),
@@ -192,11 +198,26 @@ function registrationOf(
   };
   const register = (): Promise<void> => {
     const changed = (): void => services.changed();
+    const attachment = (): void => {
+      if (detached.isDetached) reportDetached(logger, registration, served());
+      changed();
+    };
+    const link = linkCallbacks(metrics.links, 'detached');
+    detached.follow(clients.main, options.serviceNamespace, signal, { changed: attachment, ...link });
     owner.follow(clients.main, signal, { changed, ...linkCallbacks(metrics.links, 'owner') });
     registry.onChange(() => services.servedChanged());
     return services.start(signal);
   };
   return { services, installDefinitions, register };
+}
+
+function reportDetached(
+  logger: Logger,
+  registration: DefinitionRegistration,
+  served: readonly ServedGroupVersion[],
+): void {
+  logger.warn('annex detach took Annex out of the cluster; annex attach puts it back');
+  for (const { group, version } of served) registration.detached(group, version);
 }
 
 interface ClusterAdmissionParts {

@@ -2,6 +2,8 @@ import { resolve } from 'node:path';
 import type { Backend } from '../../storage/interfaces.js';
 import type { MongoBackend } from '../../storage/mongodb/backend.js';
 import type { MongoObserver } from '../../storage/mongodb/observer.js';
+import type { EmbeddedOptions } from '../../storage/embedded/backend.js';
+import type { StoreOutage } from '../../storage/outage.js';
 import type { LogSet } from '../../storage/routed-backend.js';
 import type { Clock } from '../../util/clock.js';
 import { redact } from '../../storage/mongodb/connection/redact.js';
@@ -42,11 +44,16 @@ export async function makeLogs(
   clock: Clock,
   observer: MongoObserver,
   clusterUid: string,
+  { outage, lockWait }: { readonly outage?: StoreOutage | undefined; readonly lockWait?: EmbeddedOptions['lockWait'] },
 ): Promise<LogSet> {
   const common = { clock, historyMillis: options.historyWindow };
   if (options.storageBackend !== 'mongodb') {
     const { EmbeddedBackend } = await import('../../storage/embedded/backend.js');
-    const main = new EmbeddedBackend({ directory: embeddedDirectory(options), ...common });
+    const main = new EmbeddedBackend({
+      directory: embeddedDirectory(options),
+      ...common,
+      ...(lockWait && { lockWait }),
+    });
     return { main, others: new Map(), overrides: new Map() };
   }
   const uri = mongodbUri(options, process.env);
@@ -56,7 +63,7 @@ export async function makeLogs(
   const cluster = clusterUid === '' ? undefined : { uid: clusterUid, former: options.mongodbFormerCluster };
   const continueAbove = options.mongodbContinueAbove;
   const over = await fileOver(options, clock);
-  const shared = { uri, database: options.mongodbDatabase, overrides, cluster, continueAbove, observer, traced };
+  const shared = { uri, database: options.mongodbDatabase, overrides, cluster, continueAbove, observer, traced, outage };
   const make = (log: string) => over(new MongoBackend({ ...shared, log, ...common }));
   const others = new Map([...new Set(overrides.values())].map((log) => [log, make(log)]));
   return { main: make(''), others, overrides };

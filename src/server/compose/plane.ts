@@ -4,7 +4,7 @@ import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { RbacRuleSource } from '../../authorization/rbac/types.js';
 import type { StatusWriter } from '../../endpoints/filters/status.js';
 import { resourceHandler } from '../../endpoints/router/resource-requests.js';
-import type { HandlerEnvironment } from '../../endpoints/handlers/scope.js';
+import type { HandlerEnvironment, OutageReads } from '../../endpoints/handlers/scope.js';
 import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
 import { LIST_PARAMETERS } from '../../endpoints/handlers/request/list-parameters.js';
 import type { Handler } from '../../endpoints/http.js';
@@ -16,6 +16,7 @@ import type { ResourceType } from '../../registry/rest/interfaces.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import { RoutedCacher } from '../../storage/cacher/routed-cacher.js';
 import type { Backend } from '../../storage/interfaces.js';
+import type { StoreOutage } from '../../storage/outage.js';
 import { LogIdentities } from '../../storage/log-identity.js';
 import { RoutedBackend, wrapLogs } from '../../storage/routed-backend.js';
 import type { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
@@ -25,6 +26,7 @@ import { featureGates } from '../../util/feature-gates.js';
 import type { NonResourceRoutes } from '../http/non-resource-routes.js';
 import { isAggregated } from '../options/aggregation-options.js';
 import { makeLogs, storeRedactor } from './backend.js';
+import { standaloneOutageReads, storeOutage } from './outage.js';
 import { openEncryption, type OpenEncryption } from './encryption.js';
 import { installBuiltins, loadMergeTypes } from '../../registry/builtin/install.js';
 import { registerHistoryMetrics } from '../metrics/history-metrics.js';
@@ -74,6 +76,8 @@ const MIN_HISTORY_MILLIS = 15_000;
 export interface Foundation {
   readonly backend: Backend;
   readonly cacher: Cacher;
+  /** Knows whether the store answers. Undefined if it is local. */
+  readonly outage: StoreOutage | undefined;
   /** Undefined if nothing is encrypted. */
   readonly encryption: OpenEncryption | undefined;
   readonly registry: ApiRegistry;
@@ -85,6 +89,14 @@ export interface Foundation {
   /** Installs built-in types, and returns their stores by storage name. */
   install(types: readonly ResourceType[]): Map<string, ResourceStore>;
 }
+
+/** The grace period of a pod: after an upgrade or a new installation, the last pod may still be ending. */
+const LAST_POD_MILLIS = 30_000;
+
+const lockWait = ({ logger }: Pick<ServerContext, 'logger'>) => ({
+  millis: LAST_POD_MILLIS,
+  began: () => logger.info('another process has locked the data directory; waiting up to 30 s for its end'),
+});
 
 /**
  * Opens the store, waiting until it is available. `rules` is the source for the escalation checks of roles; undefined if there are no
@@ -98,9 +110,13 @@ export async function openFoundation(
   const { options, clock, logger, memory, registry: metrics, apis: registry } = context;
   const encryption = openEncryption(context);
   const troubles = new StoreErrorReporter({ registry: metrics, logger, clock, redact: storeRedactor(options) });
-  const stores = await makeLogs(options, clock, troubles, clusterUid);
+  const outage = storeOutage(context, troubles);
+  const stores = await makeLogs(options, clock, troubles, clusterUid, {
+    outage,
+    ...(isAggregated(options) && { lockWait: lockWait(context) }),
+  });
   registerHistoryMetrics(stores, metrics);
-  const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory };
+  const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory, outage };
   const logs = wrapLogs(encryption?.wrap(stores) ?? stores, (backend) => new MeasuredBackend(backend, tools));
   const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
   await encryption?.start();
@@ -110,6 +126,7 @@ export async function openFoundation(
   const cacher = new RoutedCacher(logs, {
     clock,
     identities,
+    outage,
     budgetBytes: options.cacheBudget,
     snapshots: featureGates.enabled('ListFromCacheSnapshot'),
     // Like etcd, keep up to twice the promised time, so that clients that reconnect a little late need not relist.
@@ -117,6 +134,7 @@ export async function openFoundation(
     undecodable: undecodableReporter(metrics, logger),
   });
   await waitForStore(() => cacher.start(), context);
+  outage?.start(() => backend.ping());
   encryption?.follow(cacher, backend);
   registerCacherMetrics(() => cacher.stats(), metrics);
   dropRemovedTypes(registry, [metricsRegistry, metrics], clock);
@@ -137,7 +155,7 @@ export async function openFoundation(
   const offload = startOffload({ ...context, report, rules });
   const offloadConversion: OffloadConversion = (served, resource, object) =>
     offload.show(served, resource, cbor, object);
-  return { backend, cacher, encryption, registry, cbor, mergeTypes, offload, offloadConversion, install };
+  return { backend, cacher, outage, encryption, registry, cbor, mergeTypes, offload, offloadConversion, install };
 }
 
 export interface PlaneParts {
@@ -149,6 +167,8 @@ export interface PlaneParts {
   readonly hooks: ControlPlane['hooks'];
   /** Health checks in addition to those of the store and the cacher. */
   readonly checks?: readonly PlaneCheck[];
+  /** What reads may show while the store does not answer. By default only what --stale-reads-during-outage allows. */
+  readonly outageReads?: OutageReads | undefined;
   /** Stops the loops; called before the store is closed. */
   stop(): void;
 }
@@ -156,7 +176,7 @@ export interface PlaneParts {
 /** Builds the handlers, checks, and documents on a foundation. */
 export function assemblePlane(context: ServerContext, foundation: Foundation, parts: PlaneParts): ControlPlane {
   const { options, clock, logger } = context;
-  const { backend, cacher, registry, offload } = foundation;
+  const { backend, cacher, outage, registry, offload } = foundation;
   const { admission, authorizer, serverAddress, loading, hooks } = parts;
   const environment: HandlerEnvironment = {
     admission,
@@ -170,6 +190,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     listParameters: [...LIST_PARAMETERS, ...context.extensions.listParameters],
     protobuf: loadProtobufCodec(),
     offload,
+    outage: parts.outageReads ?? standaloneOutageReads(options, outage),
   };
   return {
     authorizer,
@@ -185,7 +206,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
       );
     },
     checks: [
-      ...storeChecks(foundation.backend, foundation.cacher, isAggregated(options)),
+      ...storeChecks({ backend, cacher, outage, aggregated: isAggregated(options) }),
       context.memory.check,
       ...(foundation.encryption?.checks ?? []),
       ...(parts.checks ?? []),
@@ -196,6 +217,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     close: async () => {
       parts.stop();
       offload.close();
+      outage?.stop();
       await cacher.stop();
       await backend.close();
       foundation.encryption?.close();

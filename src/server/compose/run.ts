@@ -93,7 +93,10 @@ function installHealth(
   const always = ['healthz', 'livez', 'readyz'] as const;
   health.add(pingCheck, always);
   health.add(new LogCheck(context.logger, context.clock), always);
-  for (const check of plane.checks) health.add(check, check.endpoints);
+  for (const check of plane.checks) {
+    health.add(check, check.endpoints);
+    health.report(check, check.reportedBy ?? []);
+  }
   // In aggregated mode a restart would not help while the store is unavailable.
   const started = context.aggregated ? (['healthz', 'readyz'] as const) : always;
   for (const hook of hooks) health.add(hook, started, context.livezGrace);

@@ -12,6 +12,8 @@ const LINKS = {
   admission: 'using the last known webhook configurations and policies',
   apiservices: 'group versions are not registered with the cluster',
   owner: 'APIServices will not be garbage-collected with their owner',
+  detached: 'annex detach has no effect on this replica',
+  peers: 'a replica that alone loses MongoDB stays ready',
   'serving-certificate': 'the cluster may reject connections to the server',
 } as const;
 

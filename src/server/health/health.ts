@@ -32,6 +32,8 @@ function writeOk(response: HttpResponse, body: string): void {
 /** The three health endpoints, each with its own list of checks, in the order in which they were added. */
 export class Health {
   private readonly checks: Record<HealthEndpoint, HealthCheck[]> = { healthz: [], livez: [], readyz: [] };
+  /** Checks that are only evaluated: they have a metric and a path, but do not count for the endpoint. */
+  private readonly reported: Record<HealthEndpoint, HealthCheck[]> = { healthz: [], livez: [], readyz: [] };
   private readonly total: CounterVec;
   private readonly gauge: GaugeVec;
 
@@ -58,6 +60,11 @@ export class Health {
     }
   }
 
+  /** Adds a check that does not count for the endpoints. */
+  report(check: HealthCheck, endpoints: readonly HealthEndpoint[]): void {
+    for (const endpoint of endpoints) this.reported[endpoint].push(check);
+  }
+
   /** Registers the endpoints. Call it once, after all checks have been added. */
   install(routes: Pick<NonResourceRoutes, 'register'>): void {
     for (const endpoint of ['healthz', 'livez', 'readyz'] as const) {
@@ -65,7 +72,7 @@ export class Health {
       routes.register(`/${endpoint}`, (context, _request, response) =>
         this.answer(endpoint, checks, queryOf(context), response),
       );
-      for (const check of checks) {
+      for (const check of [...checks, ...this.reported[endpoint]]) {
         routes.register(`/${endpoint}/${check.name}`, async (_context, _request, response) => {
           const failure = await failureOf(check);
           if (failure === undefined) send(response, 200, 'text/plain; charset=utf-8', 'ok');
@@ -83,6 +90,10 @@ export class Health {
   ): Promise<void> {
     const excluded = new Set(query.get('exclude') ?? []);
     const unknown = new Set(excluded);
+    for (const check of this.reported[endpoint]) {
+      unknown.delete(check.name);
+      this.record(check.name, endpoint, (await failureOf(check)) === undefined);
+    }
     const failed: string[] = [];
     const reasons: string[] = [];
     let lines = '';

@@ -12,7 +12,11 @@ describe('store checks by endpoint', () => {
     ['standalone, all of them fail it, as in kube-apiserver', false, ['etcd']],
     ['in a cluster, a server stays alive without its store', true, []],
   ])('%s', (_, aggregated, livez) => {
-    const checks = storeChecks({ ping: gone, following: () => well, writing: () => well }, cacher, aggregated);
+    const checks = storeChecks({
+      backend: { ping: gone, following: () => well, writing: () => well },
+      cacher,
+      aggregated,
+    });
     expect(names(checks, 'livez')).toEqual(livez);
     expect(names(checks, 'healthz')).toEqual(['etcd']);
     expect(names(checks, 'readyz')).toEqual([
@@ -25,7 +29,7 @@ describe('store checks by endpoint', () => {
   });
 
   test('a store without a change stream has no checks for it', () => {
-    expect(names(storeChecks({ ping: gone }, cacher, true), 'readyz')).toEqual([
+    expect(names(storeChecks({ backend: { ping: gone }, cacher, aggregated: true }), 'readyz')).toEqual([
       'etcd',
       'etcd-readiness',
       'informer-sync',
@@ -36,7 +40,11 @@ describe('store checks by endpoint', () => {
     const broken = { ok: false, reason: 'the change stream failed' };
     const stuck = { ok: false, reason: 'no write has succeeded for 12 s' };
     const cold = { healthy: () => ({ ok: false, reason: 'not yet' }) };
-    const checks = storeChecks({ ping: gone, following: () => broken, writing: () => stuck }, cold, true);
+    const checks = storeChecks({
+      backend: { ping: gone, following: () => broken, writing: () => stuck },
+      cacher: cold,
+      aggregated: true,
+    });
     const failures = await Promise.all(
       checks.map(async (one) => {
         try {
@@ -63,9 +71,51 @@ test('one ping of the store serves both of its checks', async () => {
     pings++;
     return Promise.resolve();
   };
-  const checks = storeChecks({ ping }, cacher, false).filter(({ name }) => name.startsWith('etcd'));
+  const checks = storeChecks({ backend: { ping }, cacher, aggregated: false }).filter(({ name }) =>
+    name.startsWith('etcd'),
+  );
   for (const one of checks) await one.check();
   expect([checks.length, pings]).toEqual([2, 1]);
   await checks[1]?.check();
   expect(pings).toBe(2);
+});
+
+describe('a replica on MongoDB', () => {
+  const broken = { ok: false, reason: 'the change stream failed' };
+  const stuck = { ok: false, reason: 'no write has succeeded for 12 s' };
+  const cold = { healthy: () => ({ ok: false, reason: 'not yet' }) };
+  const failing = (outage: { age: number | undefined; steadyMillis: number }): string[] =>
+    storeChecks({
+      backend: { ping: gone, following: () => broken, writing: () => stuck },
+      cacher: cold,
+      aggregated: true,
+      outage: { ...outage, reason: 'MongoDB has not answered for 20 s' },
+    }).flatMap((one) => {
+      const { name, endpoints, reportedBy = [] } = one;
+      try {
+        void one.check();
+        return [];
+      } catch (error) {
+        const where = [...endpoints, ...reportedBy.map((endpoint) => `(${endpoint})`)].join(' ');
+        return [`${name} ${where}: ${error instanceof Error ? error.message : ''}`];
+      }
+    });
+
+  test('stays ready while MongoDB is away, and while it recovers', () => {
+    const away = [
+      'etcd healthz (readyz): MongoDB has not answered for 20 s',
+      'etcd-readiness (readyz): MongoDB has not answered for 20 s',
+    ];
+    const writes = 'store-writes (readyz): no write has succeeded for 12 s';
+    expect(failing({ age: 20_000, steadyMillis: 0 })).toEqual([...away, writes]);
+    expect(failing({ age: undefined, steadyMillis: 9_999 })).toEqual([writes]);
+  });
+
+  test('is unready if it does not follow a MongoDB that answers', () => {
+    expect(failing({ age: undefined, steadyMillis: 10_000 })).toEqual([
+      'informer-sync readyz: not yet',
+      'change-stream readyz: the change stream failed',
+      'store-writes (readyz): no write has succeeded for 12 s',
+    ]);
+  });
 });

@@ -1,22 +1,35 @@
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';
+import type { StoreOutage } from '../../storage/outage.js';
 import type { HealthCheck, HealthEndpoint } from './health.js';
 
 /** A health check and the endpoints that include it. */
 export interface PlaneCheck extends HealthCheck {
   readonly endpoints: readonly HealthEndpoint[];
+  /** Endpoints that evaluate the check for its metric and its path, but do not fail with it. */
+  readonly reportedBy?: readonly HealthEndpoint[];
+}
+
+/** How long after an outage a replica may still be opening its change stream. */
+const RECOVERY_MILLIS = 10_000;
+
+export interface StoreCheckParts {
+  readonly backend: Pick<Backend, 'ping' | 'following' | 'writing'>;
+  readonly cacher: Pick<Cacher, 'healthy'>;
+  readonly aggregated: boolean;
+  /** Absent if the store is local. */
+  readonly outage?: Pick<StoreOutage, 'age' | 'reason' | 'steadyMillis'> | undefined;
 }
 
 /**
- * Returns the health checks of the store and the cacher. As in kube-apiserver, /livez fails with the store, but not in aggregated
- * mode: there the store is elsewhere, a restart would not help, and it would lose what is served from memory in the meantime
- * (discovery, OpenAPI, reads).
+ * Returns the health checks of the store and the cacher. As in kube-apiserver, /livez and /readyz fail with the store, but not in aggregated
+ * mode: a restart would lose what is served from memory (discovery, OpenAPI, reads), and while every replica is unready, the whole cluster
+ * suffers (docs/design/outage.md).
  */
-export function storeChecks(
-  backend: Pick<Backend, 'ping' | 'following' | 'writing'>,
-  cacher: Pick<Cacher, 'healthy'>,
-  aggregated: boolean,
-): PlaneCheck[] {
+export function storeChecks({ backend, cacher, aggregated, outage }: StoreCheckParts): PlaneCheck[] {
+  const following = backend.following?.bind(backend);
+  const writing = backend.writing?.bind(backend);
+  if (aggregated && outage !== undefined) return checksOfReplica(cacher, outage, { following, writing });
   // Both etcd checks share one ping: while the store is unavailable each ping takes seconds.
   let pendingPing: Promise<void> | undefined;
   const ping = (): Promise<void> => (pendingPing = backend.ping());
@@ -32,13 +45,40 @@ export function storeChecks(
       endpoints: aggregated ? ['healthz', 'readyz'] : ['healthz', 'livez', 'readyz'],
     },
     { name: 'etcd-readiness', check: sharedPing, endpoints: ['readyz'] },
-    { name: 'informer-sync', check: () => throwUnlessOk(cacher.healthy()), endpoints: ['readyz'] },
+    readyCheck('informer-sync', () => cacher.healthy()),
   ];
-  const following = backend.following?.bind(backend);
   if (following !== undefined) checks.push(readyCheck('change-stream', following));
-  const writing = backend.writing?.bind(backend);
   if (writing !== undefined) checks.push(readyCheck('store-writes', writing));
   return checks;
+}
+
+/** The checks of a replica that should be ready while the store is away, but not while others could replace it. */
+function checksOfReplica(
+  cacher: Pick<Cacher, 'healthy'>,
+  outage: NonNullable<StoreCheckParts['outage']>,
+  {
+    following,
+    writing,
+  }: { readonly following: (() => State) | undefined; readonly writing: (() => State) | undefined },
+): PlaneCheck[] {
+  const answers = (): void => {
+    if (outage.age !== undefined) throw new Error(outage.reason);
+  };
+  const onceSteady = (state: () => State) => (): void => {
+    if (outage.steadyMillis >= RECOVERY_MILLIS) throwUnlessOk(state());
+  };
+  const reportedBy = ['readyz'] as const;
+  return [
+    { name: 'etcd', check: answers, endpoints: ['healthz'], reportedBy },
+    { name: 'etcd-readiness', check: answers, endpoints: [], reportedBy },
+    { name: 'informer-sync', check: onceSteady(() => cacher.healthy()), endpoints: ['readyz'] },
+    ...(following === undefined
+      ? []
+      : [{ name: 'change-stream', check: onceSteady(following), endpoints: reportedBy }]),
+    ...(writing === undefined
+      ? []
+      : [{ name: 'store-writes', check: () => throwUnlessOk(writing()), endpoints: [], reportedBy }]),
+  ];
 }
 
 function readyCheck(name: string, state: () => State): PlaneCheck {

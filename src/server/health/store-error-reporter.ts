@@ -118,7 +118,8 @@ export class StoreErrorReporter implements MongoObserver {
     logger.warn('store request failed', cause === undefined ? fields : { ...fields, cause: this.textOf(cause) });
   }
 
-  private textOf(error: unknown): string {
+  /** Returns the message of an error with its cause, without the credentials of the store. */
+  textOf(error: unknown): string {
     const cause = error instanceof StorageError && error.cause !== undefined ? `: ${messageOf(error.cause)}` : '';
     return this.options.redact(`${messageOf(error)}${cause}`).slice(0, MAX_CAUSE_LENGTH);
   }

@@ -1,5 +1,6 @@
 import { StorageError } from '../../storage/errors.js';
 import { DelegatingBackend } from '../../storage/delegating-backend.js';
+import type { StoreOutage } from '../../storage/outage.js';
 import type { Registry } from 'prom-client';
 import type {
   Backend,
@@ -121,6 +122,8 @@ export interface MeasuringTools {
   readonly clock: Clock;
   /** Returns why a write is refused at the moment; undefined if it is not. */
   readonly memory: { refusal(operation: 'create' | 'update'): string | undefined };
+  /** Limits how long requests wait while the store is away. Absent if the store is local. */
+  readonly outage?: Pick<StoreOutage, 'age' | 'within' | 'passed'> | undefined;
 }
 
 /** A backend that measures another one and reports its failures. */
@@ -136,15 +139,19 @@ export class MeasuredBackend extends DelegatingBackend {
     const operation = request.value === undefined ? 'delete' : request.expected === 0 ? 'create' : 'update';
     const refusal = operation === 'delete' ? undefined : this.tools.memory.refusal(operation);
     if (refusal !== undefined) return Promise.reject(new StorageError('unavailable', refusal));
-    return this.measure(operation, request.resource, () => this.inner.write(request));
+    return this.measure(operation, request.resource, async () => {
+      // A write that is not sent is certainly not committed.
+      if (this.tools.outage?.age !== undefined) await this.tools.outage.passed();
+      return this.inner.write(request);
+    });
   }
 
   override get(resource: string, key: string): ReturnType<Backend['get']> {
-    return this.measure('get', resource, () => this.inner.get(resource, key));
+    return this.measure('get', resource, () => this.bounded(() => this.inner.get(resource, key)));
   }
 
   override list(resource: string, options: ListOptions): ReturnType<Backend['list']> {
-    return this.measure('list', resource, () => this.inner.list(resource, options));
+    return this.measure('list', resource, () => this.bounded(() => this.inner.list(resource, options)));
   }
 
   override events(after: number, signal: AbortSignal): EventStream {
@@ -156,6 +163,11 @@ export class MeasuredBackend extends DelegatingBackend {
       this.tools.metrics.eventsReceived(batch);
       yield batch;
     }
+  }
+
+  private bounded<T>(ask: () => Promise<T>): Promise<T> {
+    const { outage } = this.tools;
+    return outage === undefined ? ask() : outage.within(ask);
   }
 
   private async measure<T>(operation: Operation, resource: string, work: () => Promise<T>): Promise<T> {
@@ -176,7 +188,7 @@ export class MeasuredBackend extends DelegatingBackend {
 
   override async currentRevision(): Promise<number> {
     try {
-      return await this.inner.currentRevision();
+      return await this.bounded(() => this.inner.currentRevision());
     } catch (error) {
       this.tools.troubles.requestFailed('revision', error);
       throw error;

@@ -28,6 +28,7 @@ const MONGODB_FLAGS = [
   'mongodb-continue-above',
   'cache-dir',
   'cache-dir-limit',
+  'stale-reads-during-outage',
 ];
 /** The smallest limit in bytes; a smaller one leaves nothing beyond what the file keeps free. */
 const MIN_CACHE_DIR_LIMIT = 256 << 20;
@@ -83,6 +84,12 @@ export const STORAGE_FLAGS = {
     0,
     'Maximum size of the file in --cache-dir in bytes, less than the sizeLimit of its volume; 0: limited only by the disk. While no space is left, creates and updates are refused with 503; deletions and reads continue.',
   ),
+  staleReadsDuringOutage: flag(
+    'stale-reads-during-outage',
+    bool,
+    false,
+    'While MongoDB does not answer, serve gets and lists without a resourceVersion from memory, with a Warning header that says how old they are. Otherwise they get 503.',
+  ),
   historyWindow: flag(
     'history-window',
     duration,
@@ -110,7 +117,7 @@ export type CacheDirOptions = Pick<Values, 'cacheDir' | 'cacheDirLimit'>;
 
 export type EncryptionOptions = Pick<Values, 'encryptionProviderConfig' | 'encryptionProviderConfigAutomaticReload'>;
 
-export type StorageOptions = Omit<Values, keyof CacheDirOptions | keyof EncryptionOptions> &
+export type StorageOptions = Omit<Values, keyof CacheDirOptions | keyof EncryptionOptions | 'staleReadsDuringOutage'> &
   GivenFlags & { readonly dataDir: string };
 
 /** Returns the directory of the embedded store. */

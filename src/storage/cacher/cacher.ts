@@ -2,6 +2,7 @@ import { sleep, systemClock, type Clock, type Timer } from '../../util/clock.js'
 import { asError } from '../../util/error-message.js';
 import { StorageError, type Undecodable } from '../errors.js';
 import type { Backend, Health, LogEvent, Revision } from '../interfaces.js';
+import type { StoreOutage } from '../outage.js';
 import { WorkingSet, type WarmthStats } from './tree/working-set.js';
 import { Budget, type BudgetStats } from './budget.js';
 import { History } from './watch/history.js';
@@ -30,6 +31,8 @@ export interface CacherOptions {
   readonly historyMillis?: number;
   /** The maximum time that a read waits for a revision or for a type to load, in milliseconds. */
   readonly waitMillis?: number;
+  /** Tells whether the store is away, and limits how long reads wait for it. Absent if the store is local. */
+  readonly outage?: Pick<StoreOutage, 'age' | 'within'> | undefined;
   /** The maximum number of reads waiting for types to load; further ones are rejected immediately. */
   readonly maxLoadWaits?: number;
   /** The maximum number of events that a watcher with a full transport may fall behind before it is ended. */
@@ -95,6 +98,7 @@ export class StorageCacher implements Cacher {
       waits: new RevisionWaits(clock, waitMillis),
       newest: new NewestRevision(backend),
       loadWaits: new LoadWaits(clock, waitMillis, maxLoadWaits),
+      outage: options.outage,
       maxBacklog,
       maxWatchers: maxWatchersPerType,
       maxPending,

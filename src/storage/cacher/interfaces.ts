@@ -90,11 +90,17 @@ export type ReadAt =
   /** Exactly this revision, from a snapshot or else from the backend's history; otherwise StorageError 'compacted'. */
   | { readonly mode: 'exact'; readonly revision: Revision; readonly atOnce?: boolean };
 
+/**
+ * What a read that requires the most recent state gets while the store does not answer: the newest known state, or that only if it has no
+ * object where the read looks. By default it gets an error.
+ */
+export type WhileAway = 'newest-known' | 'if-empty';
+
 /** The newest state, if it meets a requirement. */
 export type ReadAtPresent =
   | { readonly mode: 'any' }
-  /** A state that includes every write acknowledged before the call. */
-  | { readonly mode: 'most-recent' }
+  /** A state that includes every write acknowledged before the call; or what `whileAway` allows if the store does not answer. */
+  | { readonly mode: 'most-recent'; readonly whileAway?: WhileAway | undefined }
   | { readonly mode: 'not-older-than'; readonly revision: Revision; readonly atOnce?: boolean };
 
 /** A page of a list at one revision. Lazy: nothing is copied until it is iterated. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../../util/clock.js';
 import type { Undecodable } from '../errors.js';
 import type { Backend } from '../interfaces.js';
+import type { StoreOutage } from '../outage.js';
 import type { Budget } from './budget.js';
 import type { History } from './watch/history.js';
 import type { WorkingSet } from './tree/working-set.js';
@@ -16,6 +17,8 @@ export interface Shared {
   readonly waits: RevisionWaits;
   readonly newest: NewestRevision;
   readonly loadWaits: LoadWaits;
+  /** Limits how long reads wait for the store. Absent if the store is local. */
+  readonly outage: Pick<StoreOutage, 'age' | 'within'> | undefined;
   readonly maxBacklog: number;
   readonly maxWatchers: number;
   readonly maxPending: number;

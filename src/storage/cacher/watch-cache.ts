@@ -12,10 +12,12 @@ import type {
   CacheListOptions,
   CacheWatchOptions,
   ReadAt,
+  ReadAtPresent,
   ResourceCache,
   TypeStats,
   Watcher,
   WatchReceiver,
+  WhileAway,
 } from './interfaces.js';
 import { LIVE, phaseEnd, TypeLoad, UNLOADED, type Loaded, type Phase } from './load.js';
 import { itemsOf, Objects, reattribute } from './objects.js';
@@ -122,11 +124,7 @@ export class WatchCache implements ResourceCache {
     if (at.mode === 'exact')
       return this.list(at, { prefix: key, from: key, limit: 1, predicate: EVERYTHING }).then((list) => only(list, key));
     if (this.isFresh(at)) return Promise.resolve(this.objects.get(key));
-    return this.whenFresh(
-      at,
-      () => this.objects.get(key),
-      () => this.stored.get(key, at),
-    );
+    return this.whenFresh(at, () => this.objects.get(key), { where: key, fromBackend: () => this.stored.get(key, at) });
   }
 
   getNow(key: string, at: ReadAt): CachedObject | undefined {
@@ -147,7 +145,11 @@ export class WatchCache implements ResourceCache {
     fromBackend?: () => Promise<CachedList>,
   ): Promise<CachedList> {
     for (;;) {
-      const taken = await this.whenFresh<ListSnapshot | CachedList>(at, () => this.takeStates(at), fromBackend);
+      const where = options.prefix;
+      const taken = await this.whenFresh<ListSnapshot | CachedList>(at, () => this.takeStates(at), {
+        where,
+        fromBackend,
+      });
       if (!('retyped' in taken)) return taken;
       const list = await this.pageOf(taken, options);
       // The selector attributes may have changed while the page was made.
@@ -261,27 +263,50 @@ export class WatchCache implements ResourceCache {
   /**
    * Calls `take` in the same step in which the state was found to be as fresh as required. Everything is checked again after each wait: the
    * state may have been dropped in the meantime. While there is no state, the backend answers if it can; other reads wait for a limited
-   * time.
+   * time. `where` is the prefix of the keys that are read.
    */
-  private async whenFresh<T>(at: ReadAt, take: () => T, fromBackend?: () => Promise<T>): Promise<T> {
+  private async whenFresh<T>(
+    at: ReadAt,
+    take: () => T,
+    {
+      where = '',
+      fromBackend,
+    }: { readonly where?: string; readonly fromBackend?: (() => Promise<T>) | undefined } = {},
+  ): Promise<T> {
     const { waits, newest, loadWaits } = this.shared;
     for (let wanted = at; ;) {
       if (this.isFresh(wanted)) return take();
       if (this.phase.name !== 'live') {
-        if (fromBackend !== undefined) return fromBackend();
+        if (fromBackend !== undefined) return this.bounded(fromBackend);
         await loadWaits.wait(this.waitForPhaseEnd(), this.begun);
       } else if (wanted.mode === 'most-recent') {
-        wanted = { mode: 'not-older-than', revision: await newest.fetch() };
+        wanted = await this.newestOrKnown(wanted.whileAway, where);
       } else if (wanted.mode !== 'any') {
         const { revision } = wanted;
         if (wanted.atOnce === true) {
-          const current = await newest.fetch();
+          const current = await this.bounded(() => newest.fetch());
           if (revision > current) throw tooLarge(revision, current, { atOnce: true });
           wanted = { mode: 'not-older-than', revision };
         } else {
           await waits.wait(revision);
         }
       }
+    }
+  }
+
+  private bounded<T>(ask: () => Promise<T>): Promise<T> {
+    return this.shared.outage?.within(ask) ?? ask();
+  }
+
+  /** Returns the requirement that the most recent state is met with: the newest revision, or what `whileAway` allows without it. */
+  private async newestOrKnown(whileAway: WhileAway | undefined, where: string): Promise<ReadAtPresent> {
+    const { newest, outage } = this.shared;
+    try {
+      return { mode: 'not-older-than', revision: await this.bounded(() => newest.fetch()) };
+    } catch (error) {
+      if (whileAway === undefined || outage?.age === undefined || this.phase.name !== 'live') throw error;
+      if (whileAway === 'if-empty' && this.peekAll(where).next().done !== true) throw error;
+      return { mode: 'any' };
     }
   }
 

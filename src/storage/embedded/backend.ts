@@ -19,7 +19,7 @@ import { unreadableObject, withRevision } from '../object-bytes.js';
 import { readRecord } from '../record.js';
 import { Committer } from './committer.js';
 import { beginFormat, checkDirectory, finishFormat, prepareDirectory, unknownFormat } from './directory.js';
-import { lockDirectory, type DirectoryLock } from '../directory-lock.js';
+import { lockDirectory, lockWithin, type DirectoryLock } from '../directory-lock.js';
 import { damaged, isIntact, readHeader } from './entry.js';
 import { Environment, objectKey, type Operation } from './environment.js';
 import { HistoricList, type ListRequest } from './history.js';
@@ -32,6 +32,8 @@ export interface EmbeddedOptions {
   /** How long superseded states and the log are kept, in milliseconds. */
   readonly historyMillis?: number;
   readonly maxObjectBytes?: number;
+  /** How long to wait for another process to release the directory, in milliseconds, and what to call when the wait begins. */
+  readonly lockWait?: { readonly millis: number; began(): void };
   /** Allows `corrupt`. */
   readonly forTests?: boolean;
 }
@@ -74,10 +76,12 @@ export class EmbeddedBackend implements Backend {
   }
 
   async open(): Promise<void> {
-    const { directory } = this.options;
+    const { directory, lockWait } = this.options;
     checkDirectory(directory);
     prepareDirectory(directory);
-    const lock = await lockDirectory(directory);
+    const lock = await (lockWait === undefined
+      ? lockDirectory(directory)
+      : lockWithin(directory, this.clock, lockWait));
     try {
       checkDirectory(directory);
       beginFormat(directory);

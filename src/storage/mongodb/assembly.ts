@@ -151,6 +151,7 @@ async function start(
   const committer = new Committer({
     ...{ clock, follower, known, current, projector, writers, writer, historyMillis, maxObjectBytes, writeMillis },
     appender: new Appender({ place, writers, historyMillis }),
+    outage: options.outage,
     onStartOver: () => observer?.startedOver(name),
   });
   await follower.catchUp();

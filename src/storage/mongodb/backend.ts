@@ -24,6 +24,7 @@ import { redact } from './connection/redact.js';
 import { FIRST_REVISION, MAIN_LOG, metaOf, projectedId } from './documents.js';
 import type { RevisionLookup } from './following/known-states.js';
 import { batchWith, newestRevision } from './log/read.js';
+import type { StoreOutage } from '../outage.js';
 import type { MongoObserver } from './observer.js';
 import type { OwnCluster } from './owner-cluster.js';
 import { MongoPresence } from './presence.js';
@@ -54,6 +55,8 @@ export interface MongoOptions {
   /** Objects up to this revision may be newer than the log, which then continues above them; 0: none may. */
   readonly continueAbove?: Revision;
   readonly observer?: MongoObserver;
+  /** Tells whether MongoDB is away, so that writes that were not sent yet can be refused. */
+  readonly outage?: Pick<StoreOutage, 'age'> | undefined;
   /** True if commands are traced as spans of the requests that send them. */
   readonly traced?: boolean;
   /** Allows `corrupt`. */

@@ -292,7 +292,7 @@ export function adoption(cluster: TestCluster): void {
     test('helm refuses to uninstall while Annex serves the group', async () => {
       const manifest = await cluster.helm('get', 'hooks', 'annex', '--namespace', 'annex-system');
       expect(manifest).toMatch(/helm.sh\/hook: pre-delete[^]*args: \[uninstall-check\]/);
-      // Runs the command of the Job under its service account.
+      // Runs the command of the pod under its service account.
       const { args } = cluster.replica(0).daemon;
       const config = args.find((arg) => arg.startsWith('--kubeconfig=')) ?? '';
       await expect(run(process.execPath, [args[0] ?? '', 'uninstall-check', config])).rejects.toThrow(

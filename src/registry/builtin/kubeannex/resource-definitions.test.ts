@@ -47,3 +47,11 @@ describe('the table', () => {
     expect(none?.cells(definition(), NOW)[3]).toBe('<unknown>');
   });
 });
+
+test('a new definition has conditions, so that kubectl wait can look for one', () => {
+  const { strategy } = resourceDefinitionType(() => undefined);
+  const spec = { group: 'example.com', names: { kind: 'Widget', plural: 'widgets' }, versions: [] };
+  const definition = { metadata: { name: 'widgets.example.com' }, spec, status: { conditions: [{ type: 'Forged' }] } };
+  strategy.prepareForCreate?.({} as never, definition);
+  expect(definition.status).toMatchObject({ conditions: [] });
+});

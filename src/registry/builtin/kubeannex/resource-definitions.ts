@@ -36,9 +36,20 @@ export function resourceDefinitionType(count: ObjectCount): ResourceType {
   };
 }
 
-/** Makes the reset fields of CustomResourceDefinition apply to ResourceDefinition. */
+/**
+ * Makes the reset fields of CustomResourceDefinition apply to ResourceDefinition, whose conditions are never null: `kubectl wait` fails on a
+ * null.
+ */
 function forResourceDefinition(strategy: Strategy): Strategy {
-  return { ...strategy, resetFields: { 'kubeannex.io/v1': Object.values(strategy.resetFields ?? {}).flat() } };
+  return {
+    ...strategy,
+    resetFields: { 'kubeannex.io/v1': Object.values(strategy.resetFields ?? {}).flat() },
+    prepareForCreate: (context, definition) => {
+      strategy.prepareForCreate?.(context, definition);
+      const status = objectAt(definition, 'status');
+      if (status !== undefined) status['conditions'] ??= [];
+    },
+  };
 }
 
 const COLUMNS = [

@@ -11,8 +11,10 @@ import { headId, type KnownState } from '../following/known-states.js';
 export interface PendingWrite {
   readonly request: WriteRequest;
   readonly raw: Uint8Array | undefined;
-  /** The deadline in monotonic milliseconds, after which the write is rejected. */
-  readonly deadline: number;
+  /** When the write arrived, in monotonic milliseconds. */
+  readonly since: number;
+  /** The deadline in monotonic milliseconds, after which the write is rejected. An outage brings it forward. */
+  deadline: number;
   resolve(result: WriteResult): void;
   reject(error: StorageError): void;
 }

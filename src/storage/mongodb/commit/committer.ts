@@ -11,6 +11,7 @@ import type { CurrentStates } from '../reading/reader.js';
 import { Turns } from './turns.js';
 import { withTimeout } from '../../../util/with-timeout.js';
 import { WriteHealth } from './write-health.js';
+import { hasWaited, type StoreOutage } from '../../outage.js';
 import type { Appender, Inserted } from './appender.js';
 import { Batch, type PendingWrite } from './batch.js';
 import { HeadFreshness } from './head-freshness.js';
@@ -34,6 +35,8 @@ export interface CommitterOptions {
   readonly maxObjectBytes: number;
   /** How long a write is retried while MongoDB does not respond, in milliseconds. */
   readonly writeMillis: number;
+  /** Tells whether MongoDB is away. */
+  readonly outage?: Pick<StoreOutage, 'age'> | undefined;
   /** Called when no write succeeded for a long time, after the commit path was restarted. */
   onStartOver(): void;
 }
@@ -108,8 +111,8 @@ export class Committer {
         reject(new StorageError('unavailable', `${this.waiting.length} writes are already waiting for the store`));
         return;
       }
-      const deadline = this.options.clock.monotonic() + this.options.writeMillis;
-      this.waiting.push({ request, raw, deadline, resolve, reject });
+      const since = this.options.clock.monotonic();
+      this.waiting.push({ request, raw, since, deadline: since + this.options.writeMillis, resolve, reject });
       this.health.waits();
       this.running ??= this.run();
       this.check();
@@ -143,7 +146,9 @@ export class Committer {
     this.checking ??= this.options.clock.setTimer(CHECK_MILLIS, () => {
       this.checking = undefined;
       if (this.running === undefined) return;
-      this.rejectOverdue(this.options.clock.monotonic());
+      const now = this.options.clock.monotonic();
+      this.withdraw(now);
+      this.rejectOverdue(now);
       // All pending operations of the commit path fail with its connections.
       if (this.health.isStuck()) {
         this.options.writers.startOver();
@@ -151,6 +156,14 @@ export class Committer {
       }
       this.check();
     });
+  }
+
+  /** During an outage, brings forward the deadline of writes that were not sent: they are certainly not committed. */
+  private withdraw(now: number): void {
+    const { outage } = this.options;
+    if (outage?.age === undefined) return;
+    const unsent = this.inFlight.isSent ? this.waiting : [...this.inFlight.writes, ...this.waiting];
+    for (const write of unsent) if (hasWaited(outage, write.since, now)) write.deadline = Math.min(write.deadline, now);
   }
 
   private rejectOverdue(now: number): void {
