@@ -16,7 +16,7 @@ import type { Cacher } from '../../storage/cacher/interfaces.js';
 import { RoutedCacher } from '../../storage/cacher/routed-cacher.js';
 import type { Backend } from '../../storage/interfaces.js';
 import { LogIdentities } from '../../storage/log-identity.js';
-import { RoutedBackend, wrapLogs } from '../../storage/routed-backend.js';
+import { routedBackend, wrapLogs } from '../../storage/routed-backend.js';
 import type { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
 import { metricsRegistry } from '../../util/metrics/metrics.js';
 import { effectiveVersion } from '../../util/effective-version.js';
@@ -31,7 +31,7 @@ import { dropRemovedTypes } from '../metrics/removed-types.js';
 import { registerCacherMetrics, undecodableReporter } from '../metrics/cacher-metrics.js';
 import { installDocuments } from '../http/documents/documents.js';
 import { handlerMetrics } from '../metrics/handler-metrics.js';
-import { MeasuredBackend, StoreMetrics } from '../metrics/measured-backend.js';
+import { measuredBackend, StoreMetrics } from '../metrics/measured-backend.js';
 import type { OffloadPool } from '../../offload/pool.js';
 import { startOffload } from '../../offload/start.js';
 import type { ServerContext } from './server-context.js';
@@ -93,8 +93,8 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
   const stores = await makeLogs(options, clock, troubles);
   registerHistoryMetrics(stores, metrics);
   const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory };
-  const logs = wrapLogs(encryption?.wrap(stores) ?? stores, (backend) => new MeasuredBackend(backend, tools));
-  const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
+  const logs = wrapLogs(encryption?.wrap(stores) ?? stores, (backend) => measuredBackend(backend, tools));
+  const backend = logs.others.size === 0 ? logs.main : routedBackend(logs);
   await encryption?.start();
   await waitForStore(() => backend.open(), context);
   const identities = new LogIdentities();
@@ -176,7 +176,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
       );
     },
     checks: [
-      ...storeChecks(foundation.backend, foundation.cacher, isAggregated(options)),
+      ...storeChecks(foundation.backend.health, foundation.cacher, isAggregated(options)),
       context.memory.check,
       ...(foundation.encryption?.checks ?? []),
       ...(parts.checks ?? []),

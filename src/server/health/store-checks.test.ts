@@ -24,12 +24,9 @@ describe('store checks by endpoint', () => {
     ]);
   });
 
-  test('a store without a change stream has no checks for it', () => {
-    expect(names(storeChecks({ ping: gone }, cacher, true), 'readyz')).toEqual([
-      'etcd',
-      'etcd-readiness',
-      'informer-sync',
-    ]);
+  test('a store without a change stream has no check for it', () => {
+    const checks = storeChecks({ ping: gone, following: undefined, writing: () => well }, cacher, true);
+    expect(names(checks, 'readyz')).toEqual(['etcd', 'etcd-readiness', 'informer-sync', 'store-writes']);
   });
 
   test('each check fails with its own reason', async () => {
@@ -63,7 +60,8 @@ test('one ping of the store serves both of its checks', async () => {
     pings++;
     return Promise.resolve();
   };
-  const checks = storeChecks({ ping }, cacher, false).filter(({ name }) => name.startsWith('etcd'));
+  const store = { ping, following: undefined, writing: () => well };
+  const checks = storeChecks(store, cacher, false).filter(({ name }) => name.startsWith('etcd'));
   for (const one of checks) await one.check();
   expect([checks.length, pings]).toEqual([2, 1]);
   await checks[1]?.check();

@@ -1,5 +1,5 @@
 import type { Cacher } from '../../storage/cacher/interfaces.js';
-import type { Backend } from '../../storage/interfaces.js';
+import type { Health, StoreHealth } from '../../storage/interfaces.js';
 import type { HealthCheck, HealthEndpoint } from './health.js';
 
 /** A health check and the endpoints that include it. */
@@ -12,18 +12,14 @@ export interface PlaneCheck extends HealthCheck {
  * mode: there the store is elsewhere, a restart would not help, and it would lose what is served from memory in the meantime
  * (discovery, OpenAPI, reads).
  */
-export function storeChecks(
-  backend: Pick<Backend, 'ping' | 'following' | 'writing'>,
-  cacher: Pick<Cacher, 'healthy'>,
-  aggregated: boolean,
-): PlaneCheck[] {
+export function storeChecks(store: StoreHealth, cacher: Pick<Cacher, 'healthy'>, aggregated: boolean): PlaneCheck[] {
   // Both etcd checks share one ping: while the store is unavailable each ping takes seconds.
   let pendingPing: Promise<void> | undefined;
-  const ping = (): Promise<void> => (pendingPing = backend.ping());
+  const ping = (): Promise<void> => (pendingPing = store.ping());
   const sharedPing = (): Promise<void> => {
     const known = pendingPing;
     pendingPing = undefined;
-    return known ?? backend.ping();
+    return known ?? store.ping();
   };
   const checks: PlaneCheck[] = [
     {
@@ -34,23 +30,16 @@ export function storeChecks(
     { name: 'etcd-readiness', check: sharedPing, endpoints: ['readyz'] },
     { name: 'informer-sync', check: () => throwUnlessOk(cacher.healthy()), endpoints: ['readyz'] },
   ];
-  const following = backend.following?.bind(backend);
-  if (following !== undefined) checks.push(readyCheck('change-stream', following));
-  const writing = backend.writing?.bind(backend);
-  if (writing !== undefined) checks.push(readyCheck('store-writes', writing));
+  if (store.following !== undefined) checks.push(readyCheck('change-stream', store.following));
+  checks.push(readyCheck('store-writes', () => store.writing()));
   return checks;
 }
 
-function readyCheck(name: string, state: () => State): PlaneCheck {
+function readyCheck(name: string, state: () => Health): PlaneCheck {
   const check = (): void => throwUnlessOk(state());
   return { name, check, endpoints: ['readyz'] };
 }
 
-interface State {
-  readonly ok: boolean;
-  readonly reason: string;
-}
-
-function throwUnlessOk({ ok, reason }: State): void {
+function throwUnlessOk({ ok, reason }: Health): void {
   if (!ok) throw new Error(reason);
 }

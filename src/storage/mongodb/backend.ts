@@ -5,14 +5,19 @@ import { compacted, StorageError, tooLarge } from '../errors.js';
 import type {
   Backend,
   EventStream,
+  FieldIndexes,
   Health,
   ListOptions,
   LogEvent,
-  ProjectionLag,
+  Presence,
+  Projection,
   Revision,
-  Staging,
+  RevisionConsumer,
+  RevisionLookup,
+  StagingArea,
   StoredList,
   StoredObject,
+  StoreHealth,
   WriteRequest,
   WriteResult,
 } from '../interfaces.js';
@@ -36,7 +41,7 @@ import type { MongoObserver } from './observer.js';
 import { MongoPresence } from './presence.js';
 import { MongoStaging } from './projection/staging.js';
 import { redact } from './connection/redact.js';
-import { KnownStates, type RevisionLookup } from './following/known-states.js';
+import { KnownStates } from './following/known-states.js';
 import { Writers } from './commit/writers.js';
 import { messageOf } from '../../util/error-message.js';
 
@@ -60,8 +65,6 @@ export interface MongoOptions {
   readonly observer?: MongoObserver;
   /** True if commands are traced as spans of the requests that send them. */
   readonly traced?: boolean;
-  /** Allows `corrupt`. */
-  readonly forTests?: boolean;
 }
 
 interface Opened {
@@ -102,10 +105,34 @@ export class MongoBackend implements Backend {
   private closing = false;
   private readonly clock: Clock;
   private revisionLookup: RevisionLookup = () => undefined;
-  readonly presence = (): MongoPresence => new MongoPresence(this.store().db, this.clock);
+
+  readonly health = {
+    ping: () => this.ping(),
+    writing: (): Health => this.opened?.committer.state() ?? CLOSED,
+    following: (): Health => this.opened?.follower.health() ?? CLOSED,
+  } satisfies StoreHealth;
+  readonly staging: StagingArea = {
+    copy: (name) => {
+      const { db, projector } = this.store();
+      return new MongoStaging(db, name, async () => projector.settled(await this.currentRevision()));
+    },
+  };
+  readonly presence: Presence;
+  readonly projection: Projection = {
+    lag: () => {
+      if (this.opened === undefined) return undefined;
+      const { millis, objects } = this.opened.backlog.lag;
+      return { seconds: millis / 1_000, objects };
+    },
+  };
+  readonly indexes: FieldIndexes = { keep: (resource, fields) => this.opened?.indexer.want(resource, fields) };
+  readonly knownRevisions: RevisionConsumer = { consult: (known) => (this.revisionLookup = known) };
+  readonly localStates = undefined;
+  readonly routing = undefined;
 
   constructor(private readonly options: MongoOptions) {
     this.clock = options.clock ?? systemClock;
+    this.presence = new MongoPresence(() => this.store().db, this.clock);
   }
 
   async open(): Promise<void> {
@@ -141,12 +168,6 @@ export class MongoBackend implements Backend {
     return this.opened.committer.write(request);
   }
 
-  async corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {
-    if (this.options.forTests !== true) throw new StorageError('unusable', 'the store was not opened for tests');
-    const current = await this.get(resource, key);
-    await this.store().committer.write({ resource, key, expected: current?.revision ?? 0, value: undefined }, bytes);
-  }
-
   async get(resource: string, key: string): Promise<StoredObject | undefined> {
     const { reader } = this.store();
     return this.answer(reader.get(resource, key));
@@ -179,6 +200,11 @@ export class MongoBackend implements Backend {
     return newest;
   }
 
+  /** Other replicas may have written since. */
+  revisionNow(): undefined {
+    return undefined;
+  }
+
   trimmedAt(): number | undefined {
     return this.opened?.history.trimmedAt;
   }
@@ -200,7 +226,7 @@ export class MongoBackend implements Backend {
     await this.answer(history.forget(revision));
   }
 
-  async ping(): Promise<void> {
+  private async ping(): Promise<void> {
     const { place } = this.store();
     const late = `MongoDB has not answered for ${PING_MILLIS / 1000} s`;
     const answer = this.answer(newestRevision(place));
@@ -211,33 +237,6 @@ export class MongoBackend implements Backend {
     const { place, follower, history } = this.store();
     const { last } = await this.answer(appendGap(place, above, this.clock, this.historyMillis));
     await this.answer(follower.catchUp().then(() => history.forget(last)));
-  }
-
-  staging(name: string): Staging {
-    const { db, projector } = this.store();
-    return new MongoStaging(db, name, async () => projector.settled(await this.currentRevision()));
-  }
-
-  consult(known: RevisionLookup): void {
-    this.revisionLookup = known;
-  }
-
-  projectionLag(): ProjectionLag | undefined {
-    if (this.opened === undefined) return undefined;
-    const { millis, objects } = this.opened.backlog.lag;
-    return { seconds: millis / 1_000, objects };
-  }
-
-  index(resource: string, fields: readonly string[]): void {
-    this.opened?.indexer.want(resource, fields);
-  }
-
-  following(): Health {
-    return this.opened?.follower.health() ?? CLOSED;
-  }
-
-  writing(): Health {
-    return this.opened?.committer.state() ?? CLOSED;
   }
 
   private async *eventsAfter(
