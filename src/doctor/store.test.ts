@@ -45,7 +45,7 @@ describe('checkStore', () => {
   test('a store that a server has open is skipped', async () => {
     const backend = await open();
     expect(await check()).toMatch(/^store: skipped \(.* is in use by a running server/);
-    await backend.ping();
+    await backend.health.ping();
     await backend.close();
   });
 

@@ -40,7 +40,7 @@ async function checkEmbedded(options: StorageOptions, clock: Clock): Promise<Fin
 async function ping(directory: string, options: StorageOptions, clock: Clock): Promise<Finding> {
   try {
     return await withEmbeddedStore(options, clock, async (backend) => {
-      await backend.ping();
+      await backend.health.ping();
       return ok(CHECK, `${directory}, at revision ${await backend.currentRevision()}`);
     });
   } catch (error) {

@@ -85,7 +85,7 @@ test.each(FORMS.filter(([name]) => name !== 'metadata in YAML'))(
     const items = ['a', 'large', 'other', 'z'].map((name, i) =>
       cachedItem(
         { key: `ns/${name}`, revision: i + 1, bytes: bytesOf(name, i % 3 === 0 ? 100 : LARGE_OBJECT), flags: 0 },
-        { type: () => type, budget: new Budget(1 << 20), atHand: undefined, onLost: () => undefined },
+        { type: () => type, budget: new Budget(1 << 20), localStates: undefined, onLost: () => undefined },
       ),
     );
     const bodies = [];

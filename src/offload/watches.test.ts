@@ -32,7 +32,7 @@ function event(name: string, revision: number, length: number): CachedEvent {
     revision,
     cachedItem(
       { key: `ns/${name}`, revision, bytes, flags: 0 },
-      { type: () => type, budget: new Budget(1 << 20), atHand: undefined, onLost: () => undefined },
+      { type: () => type, budget: new Budget(1 << 20), localStates: undefined, onLost: () => undefined },
     ),
   );
 }

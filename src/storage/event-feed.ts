@@ -55,6 +55,15 @@ export class EventFeed {
     this.changed.broadcast();
   }
 
+  /** Continues after a revision. Readers get StorageError 'compacted' from the log, which no longer has what is between. */
+  skipTo(revision: Revision): void {
+    this.newest = revision;
+    this.batches = [];
+    this.events = 0;
+    this.bytes = 0;
+    this.changed.broadcast();
+  }
+
   /** Ends the feed: every reader gets this error. */
   end(error: StorageError): void {
     this.ended = error;

@@ -132,7 +132,7 @@ export interface LocalStates {
    * Set if the file is a mere copy of the store, which the cache fills: a damaged state in it can be read from the store again, while a
    * damaged state in the store is lost.
    */
-  readonly copy?: LocalCopy;
+  readonly copy: LocalCopy | undefined;
 }
 
 /** A local file that a cache fills with the states of its type. */
@@ -207,9 +207,6 @@ export interface Presence {
   leave(): Promise<void>;
 }
 
-/** The operations that read and write the objects of a type. */
-export type StoreBackend = Pick<Backend, 'get' | 'write'>;
-
 /** The revision of an object that a cache knows. */
 export interface KnownRevision {
   /** The revision of the object's last write; 0: no such object exists. */
@@ -224,55 +221,106 @@ export interface ProjectionLag {
   readonly objects: number;
 }
 
-/** A store. All methods throw StorageError, with a code, if they fail. */
-export interface Backend {
+/** The current objects of all types, and their past states within the history window. */
+export interface ObjectStore {
+  get(resource: string, key: string): Promise<StoredObject | undefined>;
+  list(resource: string, options: ListOptions): Promise<StoredList>;
+  /** Writes if the current revision is the expected one. Concurrent calls share commits. Resolves once durable. */
+  write(request: WriteRequest): Promise<WriteResult>;
+}
+
+/** The log that orders the writes. */
+export interface Log {
+  /** Returns the revision of the newest committed write, read consistently (it covers every write acknowledged before the call). */
+  currentRevision(): Promise<Revision>;
+  /** Like currentRevision, but synchronous; undefined if other processes write to the log, too. */
+  revisionNow(): Revision | undefined;
+  /** Returns the oldest revision that can be read exactly and that a watch can start after. */
+  compactedRevision(): Revision;
+  /** The time (milliseconds since the epoch) when the history was last trimmed to its window; undefined before the store is open. */
+  trimmedAt(): number | undefined;
+  events(after: Revision, signal: AbortSignal): EventStream;
+  /** Compacts the history before the revision. The backend also does so by itself, after its history window. */
+  compact(revision: Revision): Promise<void>;
+  /** Continues the log above a revision and compacts everything before: every watch and every cache of the log starts over. */
+  raise(above: Revision): Promise<void>;
+}
+
+export interface Lifecycle {
   /** Opens or creates the store. If that fails, the error says what to do. */
   open(): Promise<void>;
   /** Waits for the writes in progress, then releases everything. */
   close(): Promise<void>;
-  /** Writes if the current revision is the expected one. Concurrent calls share commits. Resolves once durable. */
-  write(request: WriteRequest): Promise<WriteResult>;
-  get(resource: string, key: string): Promise<StoredObject | undefined>;
-  list(resource: string, options: ListOptions): Promise<StoredList>;
-  /** Returns the revision of the newest committed write, read consistently (it covers every write acknowledged before the call). */
-  currentRevision(): Promise<Revision>;
-  /** Like currentRevision, but synchronous. Absent if other processes write to the store, too. */
-  revisionNow?(): Revision;
-  /** Returns the oldest revision that can be read exactly and that a watch can start after. */
-  compactedRevision(): Revision;
-  events(after: Revision, signal: AbortSignal): EventStream;
-  /** Compacts the history before the revision. The backend also does so by itself, after its history window. */
-  compact(revision: Revision): Promise<void>;
-  /**
-   * Continues the log above a revision and compacts everything before: every watch and every cache of the log starts over. Absent if the
-   * store keeps no copies.
-   */
-  raise?(above: Revision): Promise<void>;
-  /** Returns the copy with this name. Absent if the store keeps no copies. */
-  staging?(name: string): Staging;
-  /** Returns the presence of the processes that share the store. Absent if one process has the store to itself. */
-  presence?(): Presence;
-  /** The time (milliseconds since the epoch) when the history was last trimmed to its window; undefined before the store is open. */
-  trimmedAt?(): number | undefined;
-  /** Registers a lookup in the caches for the revisions of objects, so that a write need not read them from the store. Absent if reads are free. */
-  consult?(known: (resource: string, key: string) => KnownRevision | undefined): void;
-  /** Returns the lag of the projection behind the log. Absent if the store has no projection. */
-  projectionLag?(): ProjectionLag | undefined;
-  /** Resolves if the store responds; for readyz. */
+}
+
+export interface StoreHealth {
+  /** Resolves if the store responds. */
   ping(): Promise<void>;
-  /** Returns the states of a type that can be read synchronously, or undefined if there are none. Absent if no type has any. */
-  atHand?(resource: string): LocalStates | undefined;
-  /** Returns the name of the log that orders a type's writes; '' is the main one. Absent if one log orders all types. */
-  logOf?(resource: string): string;
+  /** Reports whether writes succeed. */
+  writing(): Health;
+  /** Reports whether writes of other processes are being received; undefined if there are no other processes. */
+  readonly following: (() => Health) | undefined;
+}
+
+/** Keeps copies of types from another store. */
+export interface StagingArea {
+  /** Returns the copy with this name. */
+  copy(name: string): Staging;
+}
+
+/** Documents that users query, which follow the log. */
+export interface Projection {
+  /** Returns how far the documents lag behind the log; undefined before the store is open. */
+  lag(): ProjectionLag | undefined;
+}
+
+export interface LocalStateSource {
+  /** Returns the states of a type, or undefined if none of them can be read synchronously. */
+  of(resource: string): LocalStates | undefined;
+}
+
+export interface FieldIndexes {
   /**
    * Keeps indexes on these fields of a type (`spec.color`), and on no others, for users who query the store with its own tools. Runs in the
-   * background. Absent if the store has no such tools.
+   * background.
    */
-  index?(resource: string, fields: readonly string[]): void;
-  /** Reports whether writes of other processes are being received. Absent if there are no other processes. */
-  following?(): Health;
-  /** Reports whether writes succeed. Absent if nothing can block them. */
-  writing?(): Health;
-  /** Replaces the bytes of a stored object with bytes that cannot be decoded. A test hook, refused unless the backend was opened for tests. */
-  corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void>;
+  keep(resource: string, fields: readonly string[]): void;
 }
+
+export type RevisionLookup = (resource: string, key: string) => KnownRevision | undefined;
+
+/** A store that asks the caches for the revisions of objects, so that a write need not read them from the store. */
+export interface RevisionConsumer {
+  consult(known: RevisionLookup): void;
+}
+
+export interface LogRouting {
+  /** Returns the name of the log that orders a type's writes; '' is the main one. */
+  logOf(resource: string): string;
+}
+
+/** What some stores can do and others cannot. A store has a capability from its construction on, or never. */
+export interface Capabilities {
+  /** Undefined if the store keeps no copies. */
+  readonly staging: StagingArea | undefined;
+  /** Undefined if one process has the store to itself. */
+  readonly presence: Presence | undefined;
+  /** Undefined if the log's objects are the documents, or users cannot query any. */
+  readonly projection: Projection | undefined;
+  /** Undefined if every read waits. */
+  readonly localStates: LocalStateSource | undefined;
+  /** Undefined if users have no tools to query the store. */
+  readonly indexes: FieldIndexes | undefined;
+  /** Undefined if the store knows the revisions of its objects without waiting. */
+  readonly knownRevisions: RevisionConsumer | undefined;
+  /** Undefined if one log orders all types. */
+  readonly routing: LogRouting | undefined;
+}
+
+/** A store. All methods throw StorageError, with a code, if they fail. See docs/design/writing-a-backend.md. */
+export interface Backend extends Lifecycle, ObjectStore, Log, Capabilities {
+  readonly health: StoreHealth;
+}
+
+/** The operations that read and write the objects of a type. */
+export type StoreBackend = Pick<ObjectStore, 'get' | 'write'>;

@@ -1,15 +1,13 @@
 import {
   HEALTHY,
   type Backend,
-  type EventStream,
+  type Capabilities,
   type Health,
-  type ListOptions,
-  type Revision,
-  type StoredList,
-  type StoredObject,
-  type WriteRequest,
-  type WriteResult,
+  type Lifecycle,
+  type ProjectionLag,
+  type StoreHealth,
 } from './interfaces.js';
+import { layered } from './layered.js';
 
 /** The logs of a store, each with its own backend. */
 export interface LogSet {
@@ -35,29 +33,31 @@ export function backendOf(logs: LogSet, resource: string): Backend {
   return logs.others.get(logs.overrides.get(resource) ?? '') ?? logs.main;
 }
 
-/** Returns the first unhealthy state, or a healthy one if there is none. */
-function worst(states: readonly (Health | undefined)[]): Health {
-  return states.find((state) => state?.ok === false) ?? HEALTHY;
+/** Reports whether the writes of a type are ordered by the main log. */
+export const isOnMainLog = ({ routing }: Pick<Backend, 'routing'>, resource: string): boolean =>
+  routing === undefined || routing.logOf(resource) === '';
+
+/**
+ * Returns a backend that passes the calls for a type to its log. Calls that concern no type (revisions, events, compaction, copies of other
+ * stores, presence) go to the main log.
+ */
+export function routedBackend(logs: LogSet): Backend {
+  return layered(logs.main, {
+    ...lifecycleOf(backendsOf(logs)),
+    ...capabilitiesOf(logs),
+    get: (resource, key) => backendOf(logs, resource).get(resource, key),
+    list: (resource, options) => backendOf(logs, resource).list(resource, options),
+    write: (request) => backendOf(logs, request.resource).write(request),
+    health: healthOf(backendsOf(logs).map(({ health }) => health)),
+  });
 }
 
-/** Routes the calls for a type to its log. Calls that concern no type (revisions, events, compaction) go to the main log. */
-export class RoutedBackend implements Backend {
-  readonly staging?: NonNullable<Backend['staging']>;
-  readonly presence?: NonNullable<Backend['presence']>;
-  readonly raise?: NonNullable<Backend['raise']>;
-
-  constructor(private readonly logs: LogSet) {
-    const { main } = logs;
-    if (main.staging !== undefined) this.staging = main.staging.bind(main);
-    if (main.presence !== undefined) this.presence = main.presence.bind(main);
-    if (main.raise !== undefined) this.raise = main.raise.bind(main);
-  }
-
+const lifecycleOf = (backends: readonly Backend[]): Lifecycle => ({
   /** Opens the main log first: it decides whether the others may be used. */
-  async open(): Promise<void> {
+  open: async () => {
     const opened: Backend[] = [];
     try {
-      for (const backend of backendsOf(this.logs)) {
+      for (const backend of backends) {
         await backend.open();
         opened.push(backend);
       }
@@ -65,61 +65,54 @@ export class RoutedBackend implements Backend {
       await Promise.allSettled(opened.map((backend) => backend.close()));
       throw error;
     }
-  }
+  },
+  close: async () => {
+    await Promise.all(backends.map((backend) => backend.close()));
+  },
+});
 
-  async close(): Promise<void> {
-    await Promise.all(backendsOf(this.logs).map((backend) => backend.close()));
-  }
-
-  logOf(resource: string): string {
-    return this.logs.overrides.get(resource) ?? '';
-  }
-
-  write(request: WriteRequest): Promise<WriteResult> {
-    return backendOf(this.logs, request.resource).write(request);
-  }
-
-  get(resource: string, key: string): Promise<StoredObject | undefined> {
-    return backendOf(this.logs, resource).get(resource, key);
-  }
-
-  list(resource: string, options: ListOptions): Promise<StoredList> {
-    return backendOf(this.logs, resource).list(resource, options);
-  }
-
-  currentRevision(): Promise<Revision> {
-    return this.logs.main.currentRevision();
-  }
-
-  compactedRevision(): Revision {
-    return this.logs.main.compactedRevision();
-  }
-
-  events(after: Revision, signal: AbortSignal): EventStream {
-    return this.logs.main.events(after, signal);
-  }
-
-  compact(revision: Revision): Promise<void> {
-    return this.logs.main.compact(revision);
-  }
-
-  async ping(): Promise<void> {
-    await Promise.all(backendsOf(this.logs).map((backend) => backend.ping()));
-  }
-
-  index(resource: string, fields: readonly string[]): void {
-    backendOf(this.logs, resource).index?.(resource, fields);
-  }
-
-  following(): Health {
-    return worst(backendsOf(this.logs).map((backend) => backend.following?.()));
-  }
-
-  writing(): Health {
-    return worst(backendsOf(this.logs).map((backend) => backend.writing?.()));
-  }
-
-  corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {
-    return backendOf(this.logs, resource).corrupt(resource, key, bytes);
-  }
+/** The capabilities that concern types: a log set has one if one of its logs has it. */
+function capabilitiesOf(
+  logs: LogSet,
+): Pick<Capabilities, 'projection' | 'localStates' | 'indexes' | 'knownRevisions' | 'routing'> {
+  const all = backendsOf(logs);
+  const some = <T>(has: keyof Capabilities, capability: T): T | undefined =>
+    all.some((backend) => backend[has] !== undefined) ? capability : undefined;
+  return {
+    projection: some('projection', { lag: () => totalLag(all) }),
+    localStates: some('localStates', { of: (resource) => backendOf(logs, resource).localStates?.of(resource) }),
+    indexes: some('indexes', {
+      keep: (resource, fields) => backendOf(logs, resource).indexes?.keep(resource, fields),
+    }),
+    knownRevisions: some('knownRevisions', {
+      consult: (known) => {
+        for (const { knownRevisions } of all) knownRevisions?.consult(known);
+      },
+    }),
+    routing: { logOf: (resource) => logs.overrides.get(resource) ?? '' },
+  };
 }
+
+/** Returns the longest delay of any projection and the sum of the objects that wait; undefined if there is none. */
+export function totalLag(backends: readonly Backend[]): ProjectionLag | undefined {
+  const lags = backends.flatMap(({ projection }) => projection?.lag() ?? []);
+  if (lags.length === 0) return undefined;
+  return {
+    seconds: Math.max(...lags.map(({ seconds }) => seconds)),
+    objects: lags.reduce((sum, { objects }) => sum + objects, 0),
+  };
+}
+
+function healthOf(all: readonly StoreHealth[]): StoreHealth {
+  const following = all.flatMap((health) => health.following ?? []);
+  return {
+    ping: async () => {
+      await Promise.all(all.map((health) => health.ping()));
+    },
+    writing: () => worst(all.map((health) => health.writing())),
+    following: following.length === 0 ? undefined : () => worst(following.map((state) => state())),
+  };
+}
+
+/** Returns the first unhealthy state, or a healthy one if there is none. */
+const worst = (states: readonly Health[]): Health => states.find(({ ok }) => !ok) ?? HEALTHY;

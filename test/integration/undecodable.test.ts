@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { corrupt } from '../storage/fixtures.js';
 import { EmbeddedBackend } from '../../src/storage/embedded/backend.js';
 import { digList, digText, Http1, treeOf } from './client.js';
 import { define } from './objects.js';
@@ -46,13 +47,13 @@ describe.each([
       expect(created.status).toBe(201);
     }
     await server?.stop();
-    const store = new EmbeddedBackend({ directory: join(folder, 'data', 'store'), forTests: true });
+    const store = new EmbeddedBackend({ directory: join(folder, 'data', 'store') });
     await store.open();
     for (const [name, text] of [
       ['b2', 'garbage'],
       ['b3', '{"half'],
     ] as const)
-      await store.corrupt(`bads.${GROUP}`, `default/${name}`, Buffer.from(text));
+      await corrupt(store, `bads.${GROUP}`, `default/${name}`, Buffer.from(text));
     await store.close();
     await start();
   });

@@ -11,7 +11,8 @@ import type {
 } from '../../src/storage/cacher/interfaces.js';
 import { addFacts } from '../../src/apimachinery/json/json.js';
 import { encodeObject } from '../../src/storage/encode.js';
-import type { Backend } from '../../src/storage/interfaces.js';
+import type { Backend, LocalStates } from '../../src/storage/interfaces.js';
+import { layered } from '../../src/storage/layered.js';
 import { FakeClock } from '../fakes/util/clock.js';
 import {
   attributes,
@@ -28,6 +29,7 @@ import {
 } from './cacher-fixtures.js';
 import {
   commit,
+  corrupt,
   decode,
   embedded,
   put,
@@ -177,7 +179,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     // It never returns a state older than an acknowledged write.
     expect(cache.getNow?.('a/b', newest)?.revision ?? 3).toBe(3);
     expect((await cache.get('a/b', newest))?.revision).toBe(3);
-    expect(cache.getNow?.('a/b', newest)?.revision).toBe(backend.revisionNow === undefined ? undefined : 3);
+    expect(cache.getNow?.('a/b', newest)?.revision).toBe(backend.revisionNow());
     await cacher.stop();
     expect(cache.getNow?.('a/b', { mode: 'any' })).toBeUndefined();
   });
@@ -545,7 +547,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
 
   test('an object that cannot be decoded does not affect the others', async () => {
     await fill(3);
-    await backend.corrupt(RESOURCE, 'a/k00001', Buffer.from('{"half'));
+    await corrupt(backend, RESOURCE, 'a/k00001', Buffer.from('{"half'));
     await restart();
     await cache.ready();
     expect(cache.peek('a/k00001')?.undecodable).toBe(true);
@@ -620,20 +622,19 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
 
   if (fixture.warmBytes !== undefined) {
     test('packs what arrived during a load', async () => {
-      const slow = Object.create(backend) as Backend;
       let finish = (): void => undefined;
       const finished = new Promise<void>((resolve) => (finish = resolve));
-      slow.atHand = (resource) => {
-        const atHand = backend.atHand?.(resource);
-        if (atHand === undefined) return undefined;
-        const walk: typeof atHand.walk = async (visit) => {
-          const revision = await atHand.walk(visit);
+      const slowly = (resource: string): LocalStates | undefined => {
+        const states = backend.localStates?.of(resource);
+        if (states === undefined) return undefined;
+        const walk: LocalStates['walk'] = async (visit) => {
+          const revision = await states.walk(visit);
           await finished;
           return revision;
         };
-        return { ...atHand, walk };
+        return { ...states, walk };
       };
-      await restart({ backend: slow });
+      await restart({ backend: layered(backend, { localStates: { of: slowly } }) });
       const ready = cache.ready();
       await fill(500);
       const stats = (): TypeStats | undefined => cacher.stats().types[0];

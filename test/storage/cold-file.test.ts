@@ -6,6 +6,7 @@ import { StorageCacher } from '../../src/storage/cacher/cacher.js';
 import { WorkingSet } from '../../src/storage/cacher/tree/working-set.js';
 import type { LocalStates, Backend, NewestState, NewestStates, StoredObject } from '../../src/storage/interfaces.js';
 import { EmbeddedBackend } from '../../src/storage/embedded/backend.js';
+import { layered } from '../../src/storage/layered.js';
 import { ColdFile } from '../../src/storage/mongodb/cold/file.js';
 import { ColdType, type ColdSource } from '../../src/storage/mongodb/cold/type.js';
 import { identity, joined, page, widgets } from './cacher-fixtures.js';
@@ -47,7 +48,7 @@ const typeOf = (of: ColdFile = file, source: Partial<ColdSource> = {}): LocalSta
     batchAt: (revision) => Promise.resolve(`batch ${revision}`),
     changesAfter: () => Promise.resolve(undefined),
     ...source,
-  }).atHand;
+  }).states;
 const newest = (revision: number, ...states: NewestState[]): NewestStates => ({
   revision,
   isCurrent: () => true,
@@ -368,7 +369,7 @@ describe('under a cache', () => {
         return list.revision;
       },
     });
-    backend = Object.assign(Object.create(real) as Backend, { atHand: () => type });
+    backend = layered(real, { localStates: { of: () => type } });
     // These are several leaves, because the first object of a load stays in memory.
     const names = [...Array.from({ length: 300 }, (_, i) => `f${i}`), 'one', 'two'];
     await Promise.all(names.map((name) => commit(backend, put(`a/${name}`, 0, { text: `the text of ${name}` }))));

@@ -4,12 +4,25 @@ import { join } from 'node:path';
 import type { JsonObject } from '../../src/apimachinery/json/json.js';
 import { encodeObject } from '../../src/storage/encode.js';
 import { EmbeddedBackend } from '../../src/storage/embedded/backend.js';
-import type { Backend, LogEvent, Revision, StoredObject, WriteRequest } from '../../src/storage/interfaces.js';
+import type {
+  Backend,
+  EncodedObject,
+  LogEvent,
+  Revision,
+  StoreBackend,
+  StoredObject,
+  WriteRequest,
+} from '../../src/storage/interfaces.js';
+import { UNCHECKED } from '../../src/storage/record.js';
 import type { Clock } from '../../src/util/clock.js';
 
 /** Prepares stores for tests that open the same data repeatedly. */
 export interface StoreFixture {
   readonly name: string;
+  /** True if the history window is measured by the clock in the options; MongoDB uses its own. */
+  readonly usesClock?: boolean;
+  /** True if a deletion may overtake an earlier write, which is encrypted first. */
+  readonly reorders?: boolean;
   /** Prepares an empty store that is not open. */
   prepare(): Promise<PreparedStore>;
 }
@@ -21,10 +34,11 @@ export interface PreparedStore {
 
 export const embedded: StoreFixture = {
   name: 'embedded',
+  usesClock: true,
   prepare: async () => {
     const directory = await mkdtemp(join(tmpdir(), 'annex-store-'));
     return {
-      backend: (options) => new EmbeddedBackend({ directory, forTests: true, ...options }),
+      backend: (options) => new EmbeddedBackend({ directory, ...options }),
       dispose: () => rm(directory, { recursive: true, force: true }),
     };
   },
@@ -68,6 +82,19 @@ export function decode(object: StoredObject | undefined): JsonObject {
 export function describeEvent(event: LogEvent): string {
   return `${event.revision} ${event.type} ${event.key}${event.previous === undefined ? '' : ` was ${event.previous.revision}`}`;
 }
+
+/** Replaces the bytes of a stored object with bytes that are not JSON. */
+export async function corrupt(backend: StoreBackend, resource: string, key: string, bytes: Uint8Array): Promise<void> {
+  const current = await backend.get(resource, key);
+  const result = await backend.write({ resource, key, expected: current?.revision ?? 0, value: rawValue(bytes) });
+  if (result.outcome !== 'committed') throw new Error(`${key} was written meanwhile`);
+}
+
+/** Returns a value that a backend stores as it is. It has no decoded form, so that readers see the bytes. */
+const rawValue = (sealed: Uint8Array): EncodedObject => {
+  const raw: Omit<EncodedObject, 'object'> = { head: '', tail: '', flags: UNCHECKED, sealed };
+  return raw as EncodedObject;
+};
 
 /** Collects this many events after a revision. */
 export async function collect(backend: Backend, after: Revision, count: number): Promise<LogEvent[]> {

@@ -1,13 +1,14 @@
 import type {
-  LocalStates,
   Backend,
-  EventStream,
   ListOptions,
+  LocalStates,
+  LocalStateSource,
   LogEvent,
   Revision,
   StoredList,
   StoredObject,
 } from '../../src/storage/interfaces.js';
+import { layered } from '../../src/storage/layered.js';
 
 /** Wraps a real backend for a cacher, and controls what the cacher receives. */
 export class Interposed {
@@ -26,13 +27,14 @@ export class Interposed {
   private wake: (() => void) | undefined;
 
   constructor(real: Backend) {
-    this.backend = Object.assign(Object.create(real) as Backend, {
-      list: (resource: string, options: ListOptions) => this.list(real, resource, options),
-      ...(real.atHand === undefined ? {} : { atHand: (resource: string) => this.atHand(real, resource) }),
+    const { localStates } = real;
+    this.backend = layered(real, {
+      list: (resource, options) => this.list(real, resource, options),
+      localStates: localStates && { of: (resource) => this.statesOf(localStates, real, resource) },
       currentRevision: () => this.currentRevision(real),
       // The cacher lags behind the store here, so it must ask for the revision.
-      revisionNow: undefined,
-      events: (after: Revision, signal: AbortSignal): EventStream => this.events(real, after, signal),
+      revisionNow: () => undefined,
+      events: (after, signal) => this.events(real, after, signal),
     });
   }
 
@@ -64,15 +66,15 @@ export class Interposed {
   }
 
   /** Walks count as lists, and are held back and replaced like them. */
-  private atHand(real: Backend, resource: string): LocalStates | undefined {
-    const inner = real.atHand?.(resource);
+  private statesOf(source: LocalStateSource, real: Backend, resource: string): LocalStates | undefined {
+    const inner = source.of(resource);
     if (inner === undefined) return undefined;
     const walk = async (visit: (object: StoredObject) => void): Promise<Revision> => {
       const list = await this.list(real, resource, { prefix: '', from: '', limit: 0, revision: 0 });
       for (const object of list.items) visit(object);
       return list.revision;
     };
-    return { read: (key, revision) => inner.read(key, revision), walk };
+    return { read: (key, revision) => inner.read(key, revision), walk, copy: undefined };
   }
 
   private async currentRevision(real: Backend): Promise<Revision> {

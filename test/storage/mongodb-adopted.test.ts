@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Binary } from 'mongodb';
 import { encodeObject } from '../../src/storage/encode.js';
 import { Gcm } from '../../src/storage/encryption/ciphers.js';
-import { EncryptedBackend } from '../../src/storage/encryption/encrypted-backend.js';
+import { encryptedBackend } from '../../src/storage/encryption/encrypted-backend.js';
 import { PrefixTransformers } from '../../src/storage/encryption/transformer.js';
 import type { Backend, StagedObject } from '../../src/storage/interfaces.js';
 import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
@@ -46,7 +46,7 @@ described('objects adopted from another store', () => {
       const caches = cachers.map((cacher) => cacher.add(widgets));
       const recorders: Recorder[] = [];
       for (const cache of caches) recorders.push(await watch(cache));
-      const copy = one.staging(NEW);
+      const copy = one.staging.copy(NEW);
       await copy.put(ADOPTED, [staged('a/x', 500), staged('a/y', 900)]);
       await copy.install(ADOPTED);
       await one.raise(1000);
@@ -88,7 +88,7 @@ described('objects adopted from another store', () => {
     const options = await mongoOptions();
     const sealing = { prefix: 'k8s:enc:aesgcm:v1:key:', transformer: new Gcm(randomBytes(32)) };
     const transformer = new PrefixTransformers([sealing], 'no matching prefix found');
-    const backend: Backend = new EncryptedBackend({
+    const backend: Backend = encryptedBackend({
       backend: await replica(options),
       transformers: { of: (resource) => (resource === ADOPTED ? transformer : undefined) },
       clock: systemClock,
@@ -96,7 +96,7 @@ described('objects adopted from another store', () => {
         throw new Error(`${resource} ${key} cannot be read`);
       },
     });
-    const copy = backend.staging?.(NEW);
+    const copy = backend.staging?.copy(NEW);
     if (copy === undefined) throw new Error('the store keeps no copies');
     for (const resource of [ADOPTED, OPEN]) await copy.put(resource, [staged('a/secret', 500)]);
     const stored = (name: string): Promise<string> =>
@@ -111,7 +111,7 @@ described('objects adopted from another store', () => {
       metadata: { name: 'secret', resourceVersion: '500' },
     });
     for (const resource of [ADOPTED, OPEN]) await copy.install(resource);
-    await backend.raise?.(500);
+    await backend.raise(500);
     for (const resource of [ADOPTED, OPEN])
       expect(decode(await backend.get(resource, 'a/secret'))).toMatchObject({ metadata: { resourceVersion: '500' } });
   });
@@ -119,7 +119,7 @@ described('objects adopted from another store', () => {
   test('do not replace existing objects', async () => {
     const backend = await replica(await mongoOptions());
     await commit(backend, put('a/k', 0, {}, ADOPTED));
-    const copy = backend.staging(NEW);
+    const copy = backend.staging.copy(NEW);
     await copy.put(ADOPTED, [staged('a/x', 500)]);
     await expect(copy.install(ADOPTED)).rejects.toThrow('the store already has objects of reports.adopted.example.com');
     await copy.discard(ADOPTED);
@@ -132,7 +132,7 @@ described('objects adopted from another store', () => {
 described('presence of processes', () => {
   test('are those that published recently, by the clock of MongoDB', async () => {
     const options = await mongoOptions();
-    const [one, two] = [(await replica(options)).presence(), (await replica(options)).presence()];
+    const [one, two] = [(await replica(options)).presence, (await replica(options)).presence];
     expect(await one.all()).toEqual([]);
     await one.publish('a');
     await two.publish('b');

@@ -24,7 +24,7 @@ const described = hasMongod() ? describe : describe.skip;
 const { open, opened, openedAtLast, closeAll } = new OpenBackends();
 
 const followsAgain = (backend: MongoBackend): Promise<void> =>
-  until('the change stream is followed', () => backend.following().ok);
+  until('the change stream is followed', () => backend.health.following().ok);
 
 described('injected MongoDB failures', () => {
   let set: ReplicaSet;
@@ -62,17 +62,17 @@ described('injected MongoDB failures', () => {
     expect(failures.length).toBeGreaterThan(0);
     expect(failures[0]).toEqual(['', expect.objectContaining({ code: errorCode })]);
     await followsAgain(other);
-    expect(other.following()).toEqual({ ok: true, reason: '' });
+    expect(other.health.following()).toEqual({ ok: true, reason: '' });
   });
 
   test('while the change stream is broken, the backend reports it and reads of the log continue', async () => {
     const options = { uri: set.uri, database: newDatabase(), ...PATIENT };
     const [writer, other] = [await opened(options), await opened(options)];
-    expect(other.following()).toEqual({ ok: true, reason: '' });
+    expect(other.health.following()).toEqual({ ok: true, reason: '' });
     await fail('alwaysOn', { failCommands: ['getMore', 'aggregate'], errorCode: 43 });
     try {
-      await until('it is noticed', () => !other.following().ok);
-      expect(other.following()).toEqual({ ok: false, reason: 'the change stream failed' });
+      await until('it is noticed', () => !other.health.following().ok);
+      expect(other.health.following()).toEqual({ ok: false, reason: 'the change stream failed' });
       const { revision } = await commit(writer, put('a/b', 0));
       expect(await other.currentRevision()).toBe(revision);
       expect(await other.list(RESOURCE, everything)).toMatchObject({ revision, items: [{ key: 'a/b' }] });
@@ -196,7 +196,7 @@ described('an oplog that is too small', () => {
       await until('it has failed twice', () => failures.length >= 2);
       expect(failures).toMatchObject([{ codeName: 'Interrupted' }, { codeName: 'ChangeStreamHistoryLost' }]);
       await followsAgain(other);
-      expect(other.following()).toEqual({ ok: true, reason: '' });
+      expect(other.health.following()).toEqual({ ok: true, reason: '' });
     } finally {
       await closeAll();
       await set.dispose();
@@ -235,7 +235,7 @@ described('a full disk', () => {
       }
       await expect(commit(backend, put('a/refused', 0))).rejects.toMatchObject({ code: 'unavailable' });
       expect(acknowledged.size).toBeGreaterThan(0);
-      await expect(backend.ping()).rejects.toMatchObject({ code: 'unavailable' });
+      await expect(backend.health.ping()).rejects.toMatchObject({ code: 'unavailable' });
       await mongod.kill('SIGKILL');
       mongod.fileLimit = undefined;
       await mongod.launch();
@@ -308,7 +308,7 @@ described('a MongoDB that hangs', () => {
           expect(backend.write(put(`late/${round}`, 0))).rejects.toMatchObject({
             code: expect.stringMatching(/^un/) as string,
           }),
-          expect(other.ping()).rejects.toMatchObject({ code: 'unavailable' }),
+          expect(other.health.ping()).rejects.toMatchObject({ code: 'unavailable' }),
         ]).finally(() => {
           member().thaw();
         });
@@ -319,7 +319,7 @@ described('a MongoDB that hangs', () => {
     }
     await Promise.all(writers);
     await until('it answers', () =>
-      other.ping().then(
+      other.health.ping().then(
         () => true,
         () => false,
       ),
@@ -339,7 +339,7 @@ described('a MongoDB that hangs', () => {
     expect(
       [...reported].filter((outcome) => !['committed', 'unavailable', 'unknown-outcome'].includes(outcome ?? '')),
     ).toEqual([]);
-    await until('all is heard of', () => seen.length >= events.length && other.following().ok);
+    await until('all is heard of', () => seen.length >= events.length && other.health.following().ok);
     expect(seen).toEqual(events.map((event) => event.revision));
     controller.abort();
     await reading;
@@ -360,7 +360,7 @@ described('a MongoDB that hangs', () => {
     }
     const next = await opened(options);
     await member().kill('SIGKILL');
-    await until('it is noticed', () => !next.following().ok);
+    await until('it is noticed', () => !next.health.following().ok);
     await left(next);
     await member().launch();
   });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ColdBackend } from '../../src/storage/mongodb/cold/backend.js';
+import { coldBackend } from '../../src/storage/mongodb/cold/backend.js';
 import { ColdFile } from '../../src/storage/mongodb/cold/file.js';
 import { systemClock } from '../../src/util/clock.js';
 import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
@@ -37,7 +37,7 @@ export function mongodPath(): string {
 
 /** Waits until all objects are projected, so that queries find them. */
 export const settled = (backend: MongoBackend): Promise<void> =>
-  until('all is projected', () => backend.projectionLag()?.objects === 0);
+  until('all is projected', () => backend.projection.lag()?.objects === 0);
 
 export function newDatabase(): string {
   return `annex-test-${process.pid}-${++databases}`;
@@ -49,7 +49,7 @@ export const PATIENT = { selectMillis: 60_000, writeMillis: 200_000 } as const;
 /** Returns options for a new database. */
 export async function mongoOptions(): Promise<MongoOptions> {
   const { uri } = await sharedReplicaSet();
-  return { uri, database: newDatabase(), forTests: true, ...PATIENT };
+  return { uri, database: newDatabase(), ...PATIENT };
 }
 
 /** The open backends of a test file. */
@@ -105,7 +105,7 @@ const fixtureOf = (name: string, more: Partial<MongoOptions>, withFile = false):
         const backend = new MongoBackend({ ...fixed, ...options });
         if (!withFile) return backend;
         const clock = options?.clock ?? systemClock;
-        return new ColdBackend(backend, new ColdFile({ directory, clock }), clock);
+        return coldBackend({ backend, file: new ColdFile({ directory, clock }), clock });
       },
       dispose: async () => {
         rmSync(directory, { recursive: true });

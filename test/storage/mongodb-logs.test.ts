@@ -1,7 +1,8 @@
 import { StorageCacher } from '../../src/storage/cacher/cacher.js';
 import { RoutedCacher } from '../../src/storage/cacher/routed-cacher.js';
+import type { Backend } from '../../src/storage/interfaces.js';
 import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
-import { RoutedBackend, type LogSet } from '../../src/storage/routed-backend.js';
+import { routedBackend, type LogSet } from '../../src/storage/routed-backend.js';
 import { EVERYTHING } from '../../src/apimachinery/selectors/selection-predicate.js';
 import type { WatchEvent } from '../../src/storage/cacher/interfaces.js';
 import { collect, commit, decode, describeEvent, everything, put, remove, RESOURCE } from './fixtures.js';
@@ -14,7 +15,7 @@ const OWN = new Map([[HEAVY, 'reports']]);
 const NONE: ReadonlyMap<string, string> = new Map();
 
 interface Replica extends LogSet {
-  readonly backend: RoutedBackend;
+  readonly backend: Backend;
 }
 
 const open: Replica[] = [];
@@ -23,7 +24,7 @@ async function replica(options: MongoOptions, overrides: ReadonlyMap<string, str
   const main = new MongoBackend({ ...options, overrides });
   const names = new Set(overrides.values());
   const others = new Map([...names].map((log) => [log, new MongoBackend({ ...options, overrides, log })]));
-  const backend = new RoutedBackend({ main, others, overrides });
+  const backend = routedBackend({ main, others, overrides });
   await backend.open();
   const made = { main, others, overrides, backend };
   open.push(made);
@@ -45,7 +46,7 @@ described('types with separate logs', () => {
     expect((await commit(backend, heavy('a/x', 2, 2))).revision).toBe(3);
     expect((await commit(backend, put('a/y', 0))).revision).toBe(3);
     expect((await commit(backend, remove('a/x', 3, HEAVY))).revision).toBe(4);
-    expect([backend.logOf(RESOURCE), backend.logOf(HEAVY)]).toEqual(['', 'reports']);
+    expect([RESOURCE, HEAVY].map((resource) => backend.routing?.logOf(resource))).toEqual(['', 'reports']);
     const log = others.get('reports');
     if (log === undefined) throw new Error('there is no such log');
     expect([await main.currentRevision(), await log.currentRevision()]).toEqual([3, 4]);

@@ -110,7 +110,7 @@ async function writesThatArriveTooLate(log: Log, verb: (typeof VERBS)[number]): 
     delete: remove('far/old', before.revision),
   }[verb];
   // This avoids a read before the write.
-  if (verb === 'create') far.consult(() => ({ revision: 0, asOf: Infinity }));
+  if (verb === 'create') far.knownRevisions.consult(() => ({ revision: 0, asOf: Infinity }));
   // The write is in flight. It arrives at a position in the log that was taken meanwhile and is free again.
   const writing = outcomeOf(far.write(request));
   await pause(100);
@@ -133,7 +133,7 @@ async function answerThatIsLost(log: Log): Promise<void> {
     if (direction === 'requests' && bytes.includes('far/new')) proxy.loseAnswers();
   };
   // This avoids a read before the write.
-  far.consult(() => ({ revision: 0, asOf: Infinity }));
+  far.knownRevisions.consult(() => ({ revision: 0, asOf: Infinity }));
   const writing = outcomeOf(far.write(put('far/new', 0)));
   await until('it is there', async () => (await near.get(RESOURCE, 'far/new')) !== undefined);
   proxy.inspect = undefined;
@@ -256,7 +256,7 @@ described('a mongod killed under load, with a replica behind a proxy', () => {
         proxy.pass();
       }
       await getOn();
-      await until('it is noticed', () => near.writing().ok && far.writing().ok);
+      await until('it is noticed', () => near.health.writing().ok && far.health.writing().ok);
     } finally {
       ending.abort();
       await Promise.all(writers);

@@ -69,7 +69,7 @@ described('the state that a write starts from', () => {
     const other = await opened(options);
     const asOf = await other.currentRevision();
     const revisions = new Map(written.map(({ key, revision }) => [key, revision]));
-    other.consult((_, key) => ({ revision: revisions.get(key) ?? 0, asOf }));
+    other.knownRevisions.consult((_, key) => ({ revision: revisions.get(key) ?? 0, asOf }));
     const asked = await questions(options, async () => {
       for (const [i, previous] of written.entries()) {
         const request = { ...(i % 2 === 0 ? put : remove)(previous.key, previous.revision), previous };
@@ -100,7 +100,7 @@ described('the state that a write starts from', () => {
     const { revision } = await commit(writer, put('a/x', 0));
     await settled(writer);
     const other = await opened(options);
-    other.consult(() => ({ revision: 0, asOf: revision - 1 }));
+    other.knownRevisions.consult(() => ({ revision: 0, asOf: revision - 1 }));
     expect(await other.write(put('a/x', 0))).toMatchObject({ outcome: 'conflict', current: { revision } });
   });
 
@@ -139,7 +139,6 @@ described('the state that a write starts from', () => {
     const known = new KnownStates(1, 1, () => undefined);
     const pending = keys.map((key): PendingWrite => ({
       request: remove(key, 7),
-      raw: undefined,
       since: 0,
       deadline: Infinity,
       resolve: () => undefined,

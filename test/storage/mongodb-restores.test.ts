@@ -146,9 +146,9 @@ described('a restore under a running server', () => {
     await settled(backend);
     await restore(options.uri, options.database, backup);
     await until('the store is not used', () => halts.length > 0);
-    expect([backend.following().ok, backend.writing().ok]).toEqual([false, false]);
+    expect([backend.health.following().ok, backend.health.writing().ok]).toEqual([false, false]);
     expect(await isRefused(backend)).toBe(true);
-    await expect(backend.ping()).rejects.toThrow('dropped or replaced');
+    await expect(backend.health.ping()).rejects.toThrow('dropped or replaced');
     await expect(backend.get(RESOURCE, 'a/gone0')).rejects.toThrow('dropped or replaced');
     await expect(listed(backend)).rejects.toThrow('dropped or replaced');
     await until('it is used again', () => resumptions.length > 0);
@@ -158,7 +158,7 @@ described('a restore under a running server', () => {
     expect(await backend.currentRevision()).toBeGreaterThan(last);
     const shown = await cache.list({ mode: 'most-recent' }, page());
     expect(keysOf(shown)).toEqual([...there.keys()].sort());
-    await until('it takes writes', () => backend.writing().ok);
+    await until('it takes writes', () => backend.health.writing().ok);
     const stored = await commit(backend, put('a/after', 0));
     await settled(backend);
     expect((await inMongo(options)).get('a/after')).toBe(stored.revision);
@@ -204,7 +204,7 @@ described('a restore under a running server', () => {
     await restore(options.uri, options.database, log);
     await until('it says why', () => halts.some((reason) => reason.includes('--mongodb-continue-above=7')));
     expect(resumptions).toEqual([]);
-    expect(backend.writing()).toEqual({ ok: false, reason: halts.at(-1) });
+    expect(backend.health.writing()).toEqual({ ok: false, reason: halts.at(-1) });
   });
 
   test('a database that was dropped is not begun anew', async () => {

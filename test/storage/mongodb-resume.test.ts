@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { StorageCacher } from '../../src/storage/cacher/cacher.js';
 import type { ResourceCache } from '../../src/storage/cacher/interfaces.js';
 import { WorkingSet } from '../../src/storage/cacher/tree/working-set.js';
-import type { StoredObject } from '../../src/storage/interfaces.js';
+import type { Backend, StoredObject } from '../../src/storage/interfaces.js';
 import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
-import { ColdBackend } from '../../src/storage/mongodb/cold/backend.js';
+import { coldBackend } from '../../src/storage/mongodb/cold/backend.js';
 import { ColdFile } from '../../src/storage/mongodb/cold/file.js';
 import { FakeClock } from '../fakes/util/clock.js';
 import { page, until, widgets } from './cacher-fixtures.js';
@@ -48,7 +48,7 @@ class CountedBackend extends MongoBackend {
 class Replica {
   private constructor(
     readonly backend: CountedBackend,
-    private readonly cold: ColdBackend,
+    private readonly cold: Backend,
     private readonly cacher: StorageCacher,
     private readonly cache: ResourceCache,
     private readonly clock: FakeClock,
@@ -57,7 +57,7 @@ class Replica {
   static async start(): Promise<Replica> {
     const clock = new FakeClock();
     const backend = new CountedBackend(options);
-    const cold = new ColdBackend(backend, new ColdFile({ directory, clock, boot: 'this' }), clock);
+    const cold = coldBackend({ backend, file: new ColdFile({ directory, clock, boot: 'this' }), clock });
     await cold.open();
     const cacher = new StorageCacher({ backend: cold, clock, warmth: new WorkingSet(20_000) });
     await cacher.start();

@@ -220,7 +220,7 @@ described('replicas on one MongoDB', () => {
       const { revision } = await commit(backend, put(`a/k${i}`, 0));
       expect(await backend.currentRevision()).toBe(revision);
     }
-    await until('the change stream is followed', () => backend.following().ok);
+    await until('the change stream is followed', () => backend.health.following().ok);
   });
 });
 
@@ -338,7 +338,7 @@ described('faults', () => {
     const began = Date.now();
     await expect(backend.write(put('a/c', 0))).rejects.toMatchObject({ code: 'unavailable' });
     await expect(backend.get(RESOURCE, 'a/b')).rejects.toMatchObject({ code: 'unavailable' });
-    await expect(backend.ping()).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(backend.health.ping()).rejects.toMatchObject({ code: 'unavailable' });
     await expect(backend.currentRevision()).rejects.toMatchObject({ code: 'unavailable' });
     // By default the driver waits half a minute each time.
     expect(Date.now() - began).toBeLessThan(60_000);
@@ -346,7 +346,7 @@ described('faults', () => {
     expect(leaving).toBeUndefined();
     await mongod?.launch();
     await set.command({ ping: 1 });
-    await until('it answers again', () => answers(backend.ping()));
+    await until('it answers again', () => answers(backend.health.ping()));
     await until('it writes again', () => answers(backend.write(put('a/c', 0))));
     expect((await collect(backend, 1, 2)).map(describeEvent)).toEqual(['2 ADDED a/b', '3 ADDED a/c']);
   });
@@ -436,7 +436,7 @@ described('faults', () => {
       // In a session that is new to MongoDB, the backend would first read its earlier batch, and that fails already.
       await until('it writes', () => answers(backend.write(put(`a/first${writeMillis}`, 0))));
       // This avoids a read before the write.
-      backend.consult(() => ({ revision: 0, asOf: Infinity }));
+      backend.knownRevisions.consult(() => ({ revision: 0, asOf: Infinity }));
       await failCommand(set, 'alwaysOn', data);
       const code: unknown = await backend.write(put(`a/b${writeMillis}`, 0)).then(
         () => 'it went well',

@@ -90,11 +90,11 @@ test('a server stops writing when its store is replaced by one of another format
   const backend = new EmbeddedBackend({ directory, clock });
   await backend.open();
   await commit(backend, put('a/b', 0));
-  expect(backend.writing()).toEqual({ ok: true, reason: '' });
+  expect(backend.health.writing()).toEqual({ ok: true, reason: '' });
   writeFileSync(join(directory, 'FORMAT'), 'annex embedded store 4\n');
   clock.advance(10_000);
   const why = expect.stringContaining('has the format "annex embedded store 4"') as string;
-  expect(backend.writing()).toEqual({ ok: false, reason: why });
+  expect(backend.health.writing()).toEqual({ ok: false, reason: why });
   await expect(backend.write(put('a/c', 0))).rejects.toMatchObject({ code: 'unusable', message: why });
   expect((await backend.get(RESOURCE, 'a/b'))?.revision).toBe(2);
   await backend.close();

@@ -244,7 +244,7 @@ export class AdoptionController {
   private newActiveSwitch(adoption: KubeObject): ActiveSwitch | undefined {
     const { adopted, adoptions, backend, client, clock, definitions, onError, namespace, replicas, servers } =
       this.options;
-    const staging = backend.staging?.(stagingName(adoption));
+    const staging = backend.staging?.copy(stagingName(adoption));
     if (staging === undefined) return undefined;
     const group = nameOf(adoption);
     const uid = uidOf(adoption);
@@ -260,7 +260,7 @@ export class AdoptionController {
   private async rehearse(adoption: KubeObject): Promise<Progress> {
     const { backend, client, clock, identity } = this.options;
     const group = nameOf(adoption);
-    const staging = backend.staging?.(stagingName(adoption));
+    const staging = backend.staging?.copy(stagingName(adoption));
     if (staging === undefined) {
       const problem = 'the store cannot hold copies: adoptions require MongoDB';
       return { leader: identity, resources: [], problem, problemReason: 'StoreWithoutCopies', refusal: '' };
@@ -319,7 +319,7 @@ export class AdoptionController {
     const { adoptions, backend } = this.options;
     const finalizers = adoption.metadata.finalizers ?? [];
     if (!finalizers.includes(FINALIZER)) return;
-    await backend.staging?.(stagingName(adoption)).drop();
+    await backend.staging?.copy(stagingName(adoption)).drop();
     if (recordOf(adoption).counted !== '') await this.newActiveSwitch(adoption)?.move.cleanUp();
     await adoptions.update(
       withFinalizers(

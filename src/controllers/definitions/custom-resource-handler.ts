@@ -18,6 +18,7 @@ import { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend, StoreBackend } from '../../storage/interfaces.js';
+import { isOnMainLog } from '../../storage/routed-backend.js';
 import { sliced } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
@@ -189,7 +190,7 @@ export class CustomResourceHandler {
     const { backend, cacher, clock, gate } = this.options;
     const cache = cacher.add({ resource, attributes: customAttributes(definition) });
     // If the type has a log of its own, revisions say nothing about when the definition was created.
-    const bornAt = (backend.logOf?.(resource) ?? '') === '' ? this.births.get(crd.metadata.uid ?? '') : undefined;
+    const bornAt = isOnMainLog(backend, resource) ? this.births.get(crd.metadata.uid ?? '') : undefined;
     const written = gate?.through(backend, type) ?? backend;
     return new ResourceStore(type, resource, written, cache, clock, bornAt ?? 0);
   }
@@ -247,7 +248,7 @@ export class CustomResourceHandler {
     const { groupResource } = store;
     before?.retired.abort();
     this.serving.set(name, { ...state, groupResource, retired, watchEnd });
-    this.options.backend.index?.(store.resource, selectableFields(definition));
+    this.options.backend.indexes?.keep(store.resource, selectableFields(definition));
     const { registry } = this.options;
     // Built-in group versions serve only their own types.
     const apis = serveDefinition(

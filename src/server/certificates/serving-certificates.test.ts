@@ -1,37 +1,44 @@
 import { X509Certificate } from 'node:crypto';
-import type { Backend, StoredObject, WriteRequest, WriteResult } from '../../storage/interfaces.js';
-import { encodeRecord, readRecord } from '../../storage/record.js';
+import type { StoredObject } from '../../storage/interfaces.js';
+import { layered } from '../../storage/layered.js';
+import { MemoryBackend, MemoryData } from '../../../test/fakes/storage/memory-backend.js';
 import { FakeClock } from '../../../test/fakes/util/clock.js';
-import { SharedAuthority } from './serving-certificates.js';
+import { SERVING_AUTHORITIES, SharedAuthority } from './serving-certificates.js';
 
 const DAY = 86_400_000;
 const [everywhere, nowhere] = [(): boolean => true, (): boolean => false];
 const NAMES = ['annex.system.svc', 'annex.system'];
 
-/** A store of one object, with compare-and-write. */
-class OneObject implements Pick<Backend, 'get' | 'write'> {
-  stored: StoredObject | undefined;
+/** A store with the object that holds the CA. */
+class SharedStore {
+  private readonly data = new MemoryData();
+  readonly memory = new MemoryBackend({ data: this.data });
   /** Runs once before the next write. */
   meanwhile: (() => void) | undefined;
+  readonly backend = layered(this.memory, {
+    write: (request) => {
+      this.meanwhile?.();
+      this.meanwhile = undefined;
+      return this.memory.write(request);
+    },
+  });
 
-  get(): Promise<StoredObject | undefined> {
-    return Promise.resolve(this.stored);
+  get stored(): StoredObject {
+    const [object] = [...this.data.types.values()].flatMap((objects) => [...objects.values()]);
+    if (object === undefined) throw new Error('there is no CA');
+    return object;
   }
 
-  write(request: WriteRequest): Promise<WriteResult> {
-    this.meanwhile?.();
-    this.meanwhile = undefined;
-    if ((this.stored?.revision ?? 0) !== request.expected || request.value === undefined) {
-      return Promise.resolve({ outcome: 'conflict', current: this.stored });
-    }
-    const revision = request.expected + 1;
-    this.stored = { key: request.key, revision, ...readRecord(encodeRecord(request.value, revision)) };
-    return Promise.resolve({ outcome: 'committed', object: this.stored });
+  /** Replaces the object as if it was stored in another way. */
+  put(object: StoredObject): void {
+    this.data.objectsOf(SERVING_AUTHORITIES.resource).set(object.key, object);
   }
 }
 
-const open = (store: OneObject, clock: FakeClock): Promise<SharedAuthority> =>
-  SharedAuthority.open(store as Partial<Backend> as Backend, clock, NAMES);
+async function open(store: SharedStore, clock: FakeClock): Promise<SharedAuthority> {
+  await store.memory.open();
+  return SharedAuthority.open(store.backend, clock, NAMES);
+}
 
 const authoritiesOf = (bundle: string): X509Certificate[] =>
   bundle
@@ -46,7 +53,7 @@ const verifies = (shared: SharedAuthority, bundle: string): boolean => {
 
 describe('the serving CA that replicas share', () => {
   it('is created once, and each replica signs its own certificate for the Service names with it', async () => {
-    const store = new OneObject();
+    const store = new SharedStore();
     const clock = new FakeClock(Date.UTC(2026, 0, 1));
     const first = await open(store, clock);
     const second = await open(store, clock);
@@ -58,24 +65,24 @@ describe('the serving CA that replicas share', () => {
   });
 
   it('is written again if another key encrypts it, and kept if no key can decrypt it', async () => {
-    const store = new OneObject();
+    const store = new SharedStore();
     const clock = new FakeClock(Date.UTC(2026, 0, 1));
     const { caBundle } = await open(store, clock);
-    const stored = store.stored as StoredObject;
-    store.stored = { ...stored, stale: true };
+    const { stored } = store;
+    store.put({ ...stored, stale: true });
     expect((await open(store, clock)).caBundle).toBe(caBundle);
     expect([store.stored.revision, store.stored.stale]).toEqual([stored.revision + 1, undefined]);
-    store.stored = { ...stored, bytes: new Uint8Array(), unreadable: 'no matching key' };
+    store.put({ ...stored, bytes: new Uint8Array(), unreadable: 'no matching key' });
     await expect(open(store, clock)).rejects.toThrow('cannot be decrypted (no matching key)');
     expect(store.stored.revision).toBe(stored.revision);
   });
 
   it('takes the CA of the replica that wrote it first', async () => {
-    const [winner, store] = [new OneObject(), new OneObject()];
+    const [winner, store] = [new SharedStore(), new SharedStore()];
     const clock = new FakeClock(Date.UTC(2026, 0, 1));
     const first = await open(winner, clock);
     store.meanwhile = () => {
-      store.stored = winner.stored;
+      store.put(winner.stored);
     };
     const second = await open(store, clock);
     expect(second.caBundle).toBe(first.caBundle);
@@ -83,7 +90,7 @@ describe('the serving CA that replicas share', () => {
 
   it('renews the certificate a month before it expires, under the same CA', async () => {
     const clock = new FakeClock(Date.UTC(2026, 0, 1));
-    const shared = await open(new OneObject(), clock);
+    const shared = await open(new SharedStore(), clock);
     const { pair, caBundle } = shared;
     clock.advance(330 * DAY);
     expect(await shared.refresh(everywhere)).toBe(false);
@@ -95,7 +102,7 @@ describe('the serving CA that replicas share', () => {
 
   it('rotates the CA: publishes it, signs with it an hour later, and keeps the old one until it expires', async () => {
     const clock = new FakeClock(Date.UTC(2026, 0, 1));
-    const shared = await open(new OneObject(), clock);
+    const shared = await open(new SharedStore(), clock);
     const old = shared.caBundle;
     clock.advance(3625 * DAY);
     expect(await shared.refresh(everywhere)).toBe(true);
@@ -112,7 +119,7 @@ describe('the serving CA that replicas share', () => {
 
   it('signs only with a CA that the cluster knows, even after a restart', async () => {
     const clock = new FakeClock(Date.UTC(2026, 0, 1));
-    const store = new OneObject();
+    const store = new SharedStore();
     const old = (await open(store, clock)).caBundle;
     clock.advance(3625 * DAY);
     // Creates the new CA, and stops before it is published to the cluster.
@@ -131,7 +138,7 @@ describe('the serving CA that replicas share', () => {
 
   it('does not wait for the cluster shortly before the old CA expires', async () => {
     const clock = new FakeClock(Date.UTC(2026, 0, 1));
-    const shared = await open(new OneObject(), clock);
+    const shared = await open(new SharedStore(), clock);
     const old = shared.caBundle;
     clock.advance(3625 * DAY);
     await shared.refresh(nowhere);

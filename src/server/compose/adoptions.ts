@@ -35,7 +35,7 @@ function replicaStages(
   { backend, registry }: Foundation,
   { adopted, writes }: Pick<AdoptionDependencies, 'adopted' | 'writes'>,
 ): ReplicaStages | undefined {
-  const presence = backend.presence?.();
+  const presence = backend.presence;
   if (presence === undefined) return undefined;
   const stages = (): Stages => {
     const known = adopted.stages();

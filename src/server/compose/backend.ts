@@ -30,9 +30,9 @@ async function fileOver(
 ): Promise<(backend: MongoBackend) => Backend> {
   if (cacheDir === '') return (backend) => backend;
   const { ColdFile } = await import('../../storage/mongodb/cold/file.js');
-  const { ColdBackend } = await import('../../storage/mongodb/cold/backend.js');
+  const { coldBackend } = await import('../../storage/mongodb/cold/backend.js');
   const file = new ColdFile({ directory: resolve(cacheDir), clock, limit: cacheDirLimit });
-  return (backend) => new ColdBackend(backend, file, clock);
+  return (backend) => coldBackend({ backend, file, clock });
 }
 
 /**

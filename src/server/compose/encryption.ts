@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { Encryption } from '../../storage/encryption/encryption.js';
-import { EncryptedBackend } from '../../storage/encryption/encrypted-backend.js';
+import { encryptedBackend } from '../../storage/encryption/encrypted-backend.js';
 import { EncryptionConfigError } from '../../storage/encryption/types.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';
@@ -65,8 +65,7 @@ export function openEncryption({
   const check = { name: 'kms-providers', check: () => encryption.check(), endpoints: ['healthz', 'readyz'] as const };
   return {
     checks: encryption.hasCheck ? [check] : [],
-    wrap: (logs) =>
-      wrapLogs(logs, (backend) => new EncryptedBackend({ backend, transformers, clock, onUnreadable: note })),
+    wrap: (logs) => wrapLogs(logs, (backend) => encryptedBackend({ backend, transformers, clock, onUnreadable: note })),
     start: () => encryption.start(),
     follow: (cacher, backend) => {
       const look = (): Promise<void> => reloadReadable(unreadable, cacher, backend);

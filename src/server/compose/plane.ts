@@ -18,7 +18,7 @@ import { RoutedCacher } from '../../storage/cacher/routed-cacher.js';
 import type { Backend } from '../../storage/interfaces.js';
 import type { StoreOutage } from '../../storage/outage.js';
 import { LogIdentities } from '../../storage/log-identity.js';
-import { RoutedBackend, wrapLogs } from '../../storage/routed-backend.js';
+import { routedBackend, wrapLogs } from '../../storage/routed-backend.js';
 import type { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
 import { metricsRegistry } from '../../util/metrics/metrics.js';
 import { effectiveVersion } from '../../util/effective-version.js';
@@ -34,7 +34,7 @@ import { dropRemovedTypes } from '../metrics/removed-types.js';
 import { registerCacherMetrics, undecodableReporter } from '../metrics/cacher-metrics.js';
 import { installDocuments } from '../http/documents/documents.js';
 import { handlerMetrics } from '../metrics/handler-metrics.js';
-import { MeasuredBackend, StoreMetrics } from '../metrics/measured-backend.js';
+import { measuredBackend, StoreMetrics } from '../metrics/measured-backend.js';
 import type { OffloadPool } from '../../offload/pool.js';
 import { startOffload } from '../../offload/start.js';
 import type { ServerContext } from './server-context.js';
@@ -117,8 +117,8 @@ export async function openFoundation(
   });
   registerHistoryMetrics(stores, metrics);
   const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory, outage };
-  const logs = wrapLogs(encryption?.wrap(stores) ?? stores, (backend) => new MeasuredBackend(backend, tools));
-  const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
+  const logs = wrapLogs(encryption?.wrap(stores) ?? stores, (backend) => measuredBackend(backend, tools));
+  const backend = logs.others.size === 0 ? logs.main : routedBackend(logs);
   await encryption?.start();
   await waitForStore(() => backend.open(), context);
   const identities = new LogIdentities();
@@ -134,7 +134,7 @@ export async function openFoundation(
     undecodable: undecodableReporter(metrics, logger),
   });
   await waitForStore(() => cacher.start(), context);
-  outage?.start(() => backend.ping());
+  outage?.start(() => backend.health.ping());
   encryption?.follow(cacher, backend);
   registerCacherMetrics(() => cacher.stats(), metrics);
   dropRemovedTypes(registry, [metricsRegistry, metrics], clock);
@@ -206,7 +206,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
       );
     },
     checks: [
-      ...storeChecks({ backend, cacher, outage, aggregated: isAggregated(options) }),
+      ...storeChecks({ store: foundation.backend.health, cacher, outage, aggregated: isAggregated(options) }),
       context.memory.check,
       ...(foundation.encryption?.checks ?? []),
       ...(parts.checks ?? []),

@@ -13,7 +13,7 @@ describe('store checks by endpoint', () => {
     ['in a cluster, a server stays alive without its store', true, []],
   ])('%s', (_, aggregated, livez) => {
     const checks = storeChecks({
-      backend: { ping: gone, following: () => well, writing: () => well },
+      store: { ping: gone, following: () => well, writing: () => well },
       cacher,
       aggregated,
     });
@@ -28,12 +28,10 @@ describe('store checks by endpoint', () => {
     ]);
   });
 
-  test('a store without a change stream has no checks for it', () => {
-    expect(names(storeChecks({ backend: { ping: gone }, cacher, aggregated: true }), 'readyz')).toEqual([
-      'etcd',
-      'etcd-readiness',
-      'informer-sync',
-    ]);
+  test('a store without a change stream has no check for it', () => {
+    const store = { ping: gone, following: undefined, writing: () => well };
+    const checks = storeChecks({ store, cacher, aggregated: true });
+    expect(names(checks, 'readyz')).toEqual(['etcd', 'etcd-readiness', 'informer-sync', 'store-writes']);
   });
 
   test('each check fails with its own reason', async () => {
@@ -41,7 +39,7 @@ describe('store checks by endpoint', () => {
     const stuck = { ok: false, reason: 'no write has succeeded for 12 s' };
     const cold = { healthy: () => ({ ok: false, reason: 'not yet' }) };
     const checks = storeChecks({
-      backend: { ping: gone, following: () => broken, writing: () => stuck },
+      store: { ping: gone, following: () => broken, writing: () => stuck },
       cacher: cold,
       aggregated: true,
     });
@@ -71,9 +69,8 @@ test('one ping of the store serves both of its checks', async () => {
     pings++;
     return Promise.resolve();
   };
-  const checks = storeChecks({ backend: { ping }, cacher, aggregated: false }).filter(({ name }) =>
-    name.startsWith('etcd'),
-  );
+  const store = { ping, following: undefined, writing: () => well };
+  const checks = storeChecks({ store, cacher, aggregated: false }).filter(({ name }) => name.startsWith('etcd'));
   for (const one of checks) await one.check();
   expect([checks.length, pings]).toEqual([2, 1]);
   await checks[1]?.check();
@@ -86,7 +83,7 @@ describe('a replica on MongoDB', () => {
   const cold = { healthy: () => ({ ok: false, reason: 'not yet' }) };
   const failing = (outage: { age: number | undefined; steadyMillis: number }): string[] =>
     storeChecks({
-      backend: { ping: gone, following: () => broken, writing: () => stuck },
+      store: { ping: gone, following: () => broken, writing: () => stuck },
       cacher: cold,
       aggregated: true,
       outage: { ...outage, reason: 'MongoDB has not answered for 20 s' },

@@ -1,5 +1,5 @@
 import type { Cacher } from '../../storage/cacher/interfaces.js';
-import type { Backend } from '../../storage/interfaces.js';
+import type { Health, StoreHealth } from '../../storage/interfaces.js';
 import type { StoreOutage } from '../../storage/outage.js';
 import type { HealthCheck, HealthEndpoint } from './health.js';
 
@@ -14,7 +14,7 @@ export interface PlaneCheck extends HealthCheck {
 const RECOVERY_MILLIS = 10_000;
 
 export interface StoreCheckParts {
-  readonly backend: Pick<Backend, 'ping' | 'following' | 'writing'>;
+  readonly store: StoreHealth;
   readonly cacher: Pick<Cacher, 'healthy'>;
   readonly aggregated: boolean;
   /** Absent if the store is local. */
@@ -26,17 +26,15 @@ export interface StoreCheckParts {
  * mode: a restart would lose what is served from memory (discovery, OpenAPI, reads), and while every replica is unready, the whole cluster
  * suffers (docs/design/outage.md).
  */
-export function storeChecks({ backend, cacher, aggregated, outage }: StoreCheckParts): PlaneCheck[] {
-  const following = backend.following?.bind(backend);
-  const writing = backend.writing?.bind(backend);
-  if (aggregated && outage !== undefined) return checksOfReplica(cacher, outage, { following, writing });
+export function storeChecks({ store, cacher, aggregated, outage }: StoreCheckParts): PlaneCheck[] {
+  if (aggregated && outage !== undefined) return checksOfReplica(cacher, outage, store);
   // Both etcd checks share one ping: while the store is unavailable each ping takes seconds.
   let pendingPing: Promise<void> | undefined;
-  const ping = (): Promise<void> => (pendingPing = backend.ping());
+  const ping = (): Promise<void> => (pendingPing = store.ping());
   const sharedPing = (): Promise<void> => {
     const known = pendingPing;
     pendingPing = undefined;
-    return known ?? backend.ping();
+    return known ?? store.ping();
   };
   const checks: PlaneCheck[] = [
     {
@@ -47,8 +45,8 @@ export function storeChecks({ backend, cacher, aggregated, outage }: StoreCheckP
     { name: 'etcd-readiness', check: sharedPing, endpoints: ['readyz'] },
     readyCheck('informer-sync', () => cacher.healthy()),
   ];
-  if (following !== undefined) checks.push(readyCheck('change-stream', following));
-  if (writing !== undefined) checks.push(readyCheck('store-writes', writing));
+  if (store.following !== undefined) checks.push(readyCheck('change-stream', store.following));
+  checks.push(readyCheck('store-writes', () => store.writing()));
   return checks;
 }
 
@@ -56,15 +54,12 @@ export function storeChecks({ backend, cacher, aggregated, outage }: StoreCheckP
 function checksOfReplica(
   cacher: Pick<Cacher, 'healthy'>,
   outage: NonNullable<StoreCheckParts['outage']>,
-  {
-    following,
-    writing,
-  }: { readonly following: (() => State) | undefined; readonly writing: (() => State) | undefined },
+  store: Pick<StoreHealth, 'following' | 'writing'>,
 ): PlaneCheck[] {
   const answers = (): void => {
     if (outage.age !== undefined) throw new Error(outage.reason);
   };
-  const onceSteady = (state: () => State) => (): void => {
+  const onceSteady = (state: () => Health) => (): void => {
     if (outage.steadyMillis >= RECOVERY_MILLIS) throwUnlessOk(state());
   };
   const reportedBy = ['readyz'] as const;
@@ -72,25 +67,18 @@ function checksOfReplica(
     { name: 'etcd', check: answers, endpoints: ['healthz'], reportedBy },
     { name: 'etcd-readiness', check: answers, endpoints: [], reportedBy },
     { name: 'informer-sync', check: onceSteady(() => cacher.healthy()), endpoints: ['readyz'] },
-    ...(following === undefined
+    ...(store.following === undefined
       ? []
-      : [{ name: 'change-stream', check: onceSteady(following), endpoints: reportedBy }]),
-    ...(writing === undefined
-      ? []
-      : [{ name: 'store-writes', check: () => throwUnlessOk(writing()), endpoints: [], reportedBy }]),
+      : [{ name: 'change-stream', check: onceSteady(store.following), endpoints: reportedBy }]),
+    { name: 'store-writes', check: () => throwUnlessOk(store.writing()), endpoints: [], reportedBy },
   ];
 }
 
-function readyCheck(name: string, state: () => State): PlaneCheck {
+function readyCheck(name: string, state: () => Health): PlaneCheck {
   const check = (): void => throwUnlessOk(state());
   return { name, check, endpoints: ['readyz'] };
 }
 
-interface State {
-  readonly ok: boolean;
-  readonly reason: string;
-}
-
-function throwUnlessOk({ ok, reason }: State): void {
+function throwUnlessOk({ ok, reason }: Health): void {
   if (!ok) throw new Error(reason);
 }

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { backendsOf, type LogSet } from '../../storage/routed-backend.js';
+import { backendsOf, type LogSet, totalLag } from '../../storage/routed-backend.js';
 import { metricsOf } from '../../util/metrics/metrics.js';
 
 /**
@@ -7,25 +7,25 @@ import { metricsOf } from '../../util/metrics/metrics.js';
  * behind the log. Several logs report the earliest time, their longest delay, and the sum of their objects.
  */
 export function registerHistoryMetrics(logs: LogSet, registry: Registry): void {
-  const times = () => backendsOf(logs).flatMap((backend) => backend.trimmedAt?.() ?? []);
-  const lags = () => backendsOf(logs).flatMap((backend) => backend.projectionLag?.() ?? []);
+  const times = () => backendsOf(logs).flatMap((backend) => backend.trimmedAt() ?? []);
+  const lag = () => totalLag(backendsOf(logs));
   const { gaugeFunc } = metricsOf(registry);
   gaugeFunc(
     'annex_store_history_trim_timestamp_seconds',
     "Time when the store's history was last trimmed to its window.",
-    () => ifAny(times(), (all) => Math.min(...all) / 1000),
+    () => {
+      const all = times();
+      return all.length > 0 ? Math.min(...all) / 1000 : undefined;
+    },
   );
   gaugeFunc(
     'annex_store_projection_lag_seconds',
     'Time for which the oldest committed write has waited to be projected into the collections of MongoDB.',
-    () => ifAny(lags(), (all) => Math.max(...all.map(({ seconds }) => seconds))),
+    () => lag()?.seconds,
   );
   gaugeFunc(
     'annex_store_projection_waiting_objects',
     'Objects whose last write is committed but not projected yet.',
-    () => ifAny(lags(), (all) => all.reduce((sum, { objects }) => sum + objects, 0)),
+    () => lag()?.objects,
   );
 }
-
-const ifAny = <T>(all: readonly T[], value: (all: readonly T[]) => number): number | undefined =>
-  all.length > 0 ? value(all) : undefined;

@@ -2,8 +2,10 @@ import { Registry } from 'prom-client';
 import { encodeObject } from '../../storage/encode.js';
 import { StorageError } from '../../storage/errors.js';
 import type { Backend } from '../../storage/interfaces.js';
+import { layered } from '../../storage/layered.js';
+import { MemoryBackend } from '../../../test/fakes/storage/memory-backend.js';
 import { FakeClock } from '../../../test/fakes/util/clock.js';
-import { MeasuredBackend, StoreMetrics } from './measured-backend.js';
+import { measuredBackend, StoreMetrics } from './measured-backend.js';
 
 const takesAll = (): string | undefined => undefined;
 
@@ -12,21 +14,17 @@ function measured(backend: Partial<Backend>, refusal: (operation: string) => str
   const registry = new Registry();
   const troubles = { requestFailed: (operation: string, error: unknown) => void reported.push([operation, error]) };
   const tools = { metrics: new StoreMetrics(registry), troubles, clock: new FakeClock(), memory: { refusal } };
-  const over: Backend = new MeasuredBackend(backend as Backend, tools);
-  return { reported, registry, backend: over };
+  return { reported, registry, backend: measuredBackend(layered(new MemoryBackend(), backend), tools) };
 }
 
-test('has the optional methods of its backend, and no others', () => {
+test('has the capabilities of its backend, and no others', () => {
   const state = { ok: false, reason: 'no write has succeeded for 12 s' };
-  const { backend } = measured({ writing: () => state, following: () => state, revisionNow: () => 7 });
-  expect([backend.writing?.(), backend.following?.(), backend.revisionNow?.()]).toEqual([state, state, 7]);
-  const plain: Readonly<Partial<Record<keyof Backend, unknown>>> = measured({}).backend;
-  expect([plain.writing, plain.following, plain.revisionNow, plain.index]).toEqual([
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-  ]);
+  const health = { ping: () => Promise.resolve(), writing: () => state, following: () => state };
+  const indexes = { keep: () => undefined };
+  const { backend } = measured({ health, indexes, revisionNow: () => 7 });
+  expect([backend.health, backend.indexes, backend.revisionNow()]).toEqual([health, indexes, 7]);
+  const { staging, presence, projection, localStates, knownRevisions, routing } = backend;
+  expect([staging, presence, projection, localStates, knownRevisions, routing]).toEqual(Array(6).fill(undefined));
 });
 
 test('failures are counted and reported', async () => {

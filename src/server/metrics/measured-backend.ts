@@ -1,15 +1,8 @@
 import { StorageError } from '../../storage/errors.js';
-import { DelegatingBackend } from '../../storage/delegating-backend.js';
 import type { StoreOutage } from '../../storage/outage.js';
 import type { Registry } from 'prom-client';
-import type {
-  Backend,
-  EventStream,
-  ListOptions,
-  LogEvent,
-  WriteRequest,
-  WriteResult,
-} from '../../storage/interfaces.js';
+import type { Backend, EventStream, LogEvent } from '../../storage/interfaces.js';
+import { layered } from '../../storage/layered.js';
 import type { Clock } from '../../util/clock.js';
 import { currentSpan, withSpan, waitingWrites } from '../../util/tracing.js';
 import {
@@ -126,72 +119,61 @@ export interface MeasuringTools {
   readonly outage?: Pick<StoreOutage, 'age' | 'within' | 'passed'> | undefined;
 }
 
-/** A backend that measures another one and reports its failures. */
-export class MeasuredBackend extends DelegatingBackend {
-  constructor(
-    backend: Backend,
-    private readonly tools: MeasuringTools,
-  ) {
-    super(backend);
-  }
+/** Returns a backend that measures another one and reports its failures. */
+export function measuredBackend(backend: Backend, tools: MeasuringTools): Backend {
+  const { metrics, troubles, memory, outage } = tools;
+  return layered(backend, {
+    get: (resource, key) => measure(tools, 'get', resource, () => bounded(tools, () => backend.get(resource, key))),
+    list: (resource, options) =>
+      measure(tools, 'list', resource, () => bounded(tools, () => backend.list(resource, options))),
+    write: (request) => {
+      const operation = request.value === undefined ? 'delete' : request.expected === 0 ? 'create' : 'update';
+      const refusal = operation === 'delete' ? undefined : memory.refusal(operation);
+      if (refusal !== undefined) return Promise.reject(new StorageError('unavailable', refusal));
+      return measure(tools, operation, request.resource, async () => {
+        // A write that is not sent is certainly not committed.
+        if (outage?.age !== undefined) await outage.passed();
+        return backend.write(request);
+      });
+    },
+    events: (after, signal) => counted(backend.events(after, signal), metrics),
+    currentRevision: async () => {
+      try {
+        return await bounded(tools, () => backend.currentRevision());
+      } catch (error) {
+        troubles.requestFailed('revision', error);
+        throw error;
+      }
+    },
+  });
+}
 
-  override write(request: WriteRequest): Promise<WriteResult> {
-    const operation = request.value === undefined ? 'delete' : request.expected === 0 ? 'create' : 'update';
-    const refusal = operation === 'delete' ? undefined : this.tools.memory.refusal(operation);
-    if (refusal !== undefined) return Promise.reject(new StorageError('unavailable', refusal));
-    return this.measure(operation, request.resource, async () => {
-      // A write that is not sent is certainly not committed.
-      if (this.tools.outage?.age !== undefined) await this.tools.outage.passed();
-      return this.inner.write(request);
-    });
-  }
+const bounded = <T>({ outage }: MeasuringTools, ask: () => Promise<T>): Promise<T> =>
+  outage === undefined ? ask() : outage.within(ask);
 
-  override get(resource: string, key: string): ReturnType<Backend['get']> {
-    return this.measure('get', resource, () => this.bounded(() => this.inner.get(resource, key)));
+async function* counted(batches: EventStream, metrics: StoreMetrics): AsyncGenerator<readonly LogEvent[]> {
+  for await (const batch of batches) {
+    metrics.eventsReceived(batch);
+    yield batch;
   }
+}
 
-  override list(resource: string, options: ListOptions): ReturnType<Backend['list']> {
-    return this.measure('list', resource, () => this.bounded(() => this.inner.list(resource, options)));
-  }
-
-  override events(after: number, signal: AbortSignal): EventStream {
-    return this.counted(this.inner.events(after, signal));
-  }
-
-  private async *counted(batches: EventStream): AsyncGenerator<readonly LogEvent[]> {
-    for await (const batch of batches) {
-      this.tools.metrics.eventsReceived(batch);
-      yield batch;
-    }
-  }
-
-  private bounded<T>(ask: () => Promise<T>): Promise<T> {
-    const { outage } = this.tools;
-    return outage === undefined ? ask() : outage.within(ask);
-  }
-
-  private async measure<T>(operation: Operation, resource: string, work: () => Promise<T>): Promise<T> {
-    const { metrics, clock } = this.tools;
-    const series = metrics.of(operation, resource);
-    const start = clock.monotonic();
-    series.total.inc();
-    try {
-      return await (currentSpan() === undefined ? work() : traced(operation, resource, work));
-    } catch (error) {
-      series.errors().inc();
-      this.tools.troubles.requestFailed(operation, error);
-      throw error;
-    } finally {
-      series.duration.observe((clock.monotonic() - start) / 1000);
-    }
-  }
-
-  override async currentRevision(): Promise<number> {
-    try {
-      return await this.bounded(() => this.inner.currentRevision());
-    } catch (error) {
-      this.tools.troubles.requestFailed('revision', error);
-      throw error;
-    }
+async function measure<T>(
+  { metrics, troubles, clock }: MeasuringTools,
+  operation: Operation,
+  resource: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  const series = metrics.of(operation, resource);
+  const start = clock.monotonic();
+  series.total.inc();
+  try {
+    return await (currentSpan() === undefined ? work() : traced(operation, resource, work));
+  } catch (error) {
+    series.errors().inc();
+    troubles.requestFailed(operation, error);
+    throw error;
+  } finally {
+    series.duration.observe((clock.monotonic() - start) / 1000);
   }
 }

@@ -1,18 +1,18 @@
 import { sleep, systemClock, type Clock, type Timer } from '../../util/clock.js';
 import { asError } from '../../util/error-message.js';
 import { StorageError, type Undecodable } from '../errors.js';
-import type { Backend, Health, LogEvent, Revision } from '../interfaces.js';
+import type { Health, LogEvent, Revision } from '../interfaces.js';
 import type { StoreOutage } from '../outage.js';
 import { WorkingSet, type WarmthStats } from './tree/working-set.js';
 import { Budget, type BudgetStats } from './budget.js';
 import { History } from './watch/history.js';
 import type { CachedType, Cacher, ResourceCache, TypeStats } from './interfaces.js';
-import type { Shared } from './shared.js';
+import type { CachedBackend, Shared } from './shared.js';
 import { WatchCache } from './watch-cache.js';
 import { LoadWaits, NewestRevision, RevisionWaits } from './waits.js';
 
 export interface CacherOptions {
-  readonly backend: Backend;
+  readonly backend: CachedBackend;
   readonly clock?: Clock;
   /** The limit for all derived bytes: joined and compressed blocks, tables, metadata. */
   readonly budgetBytes?: number;
@@ -114,7 +114,7 @@ export class StorageCacher implements Cacher {
     if (this.following !== undefined) return;
     const { backend, waits } = this.shared;
     waits.advance(await backend.currentRevision());
-    backend.consult?.((resource, key) => this.types.get(resource)?.knows(key));
+    backend.knownRevisions?.consult((resource, key) => this.types.get(resource)?.knows(key));
     this.trouble = '';
     this.following = this.follow();
     this.tick();
@@ -145,7 +145,7 @@ export class StorageCacher implements Cacher {
   remove(resource: string): void {
     this.types.get(resource)?.close(new StorageError('closed', `${resource} is no longer served`));
     this.types.delete(resource);
-    this.shared.backend.atHand?.(resource)?.copy?.drop();
+    this.shared.backend.localStates?.of(resource)?.copy?.drop();
   }
 
   reload(resource: string): void {

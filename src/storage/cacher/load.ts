@@ -171,7 +171,7 @@ export class TypeLoad {
   private async walk(): Promise<Loaded | undefined> {
     const { shared, source } = this;
     const leaves = new LeafBuilder(source, shared.warmth.stats().limit / 2);
-    const revision = await source.atHand?.walk((object) => leaves.add(object));
+    const revision = await source.localStates?.walk((object) => leaves.add(object));
     return revision === undefined ? undefined : { ...leaves.done(), revision };
   }
 }
@@ -218,7 +218,7 @@ class LeafBuilder {
       this.isWarm = true;
       return item;
     }
-    if (isFull && this.source.atHand?.copy === undefined)
+    if (isFull && this.source.localStates?.copy === undefined)
       return CachedItem.withoutBytes({ key, revision, flags, length: bytes.length }, this.source, 'dropped');
     const item = CachedItem.of({ key, revision, flags, bytes: copyOf(bytes) }, undefined, this.source);
     if (isFull) this.apart.push(item);
@@ -231,7 +231,7 @@ class LeafBuilder {
 
   private endLeaf(): void {
     const { items, apart, source } = this;
-    const isCold = !this.isWarm && (apart.length === 0 || source.atHand?.copy?.keep(apart) === true);
+    const isCold = !this.isWarm && (apart.length === 0 || source.localStates?.copy?.keep(apart) === true);
     this.leaves.push(
       isCold
         ? new Leaf<CachedItem, LeafData>(undefined, PackedItems.of(items, source))

@@ -33,8 +33,8 @@ export class Objects {
     const { resource } = type();
     const source: PackingSource = {
       budget,
-      get atHand() {
-        return backend.atHand?.(resource);
+      get localStates() {
+        return backend.localStates?.of(resource);
       },
       type,
       mayPack,
@@ -111,13 +111,13 @@ export class Objects {
     if (current === undefined) this.index?.delete(key);
     else this.index?.set(key, current);
     if (previous !== undefined) supersede(previous, added);
-    this.source.atHand?.copy?.changed(key);
+    this.source.localStates?.copy?.changed(key);
     return { previous };
   }
 
   /** Lets the type's local file, if it has one, save the changes up to a revision. */
   save(revision: Revision, isCurrent: () => boolean): void {
-    this.source.atHand?.copy?.save({
+    this.source.localStates?.copy?.save({
       revision,
       isCurrent,
       inMemory: () => keysInMemory(this.tree),

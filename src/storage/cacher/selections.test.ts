@@ -28,7 +28,7 @@ const items = Array.from({ length: 1000 }, (_, i) => {
   const bytes = Buffer.from(JSON.stringify({ metadata: labels === undefined ? {} : { labels } }));
   return cachedItem(
     { key, revision: i + 1, bytes, flags: 0 },
-    { type: () => type, budget, atHand: undefined, onLost: () => undefined },
+    { type: () => type, budget, localStates: undefined, onLost: () => undefined },
   );
 });
 const tree = Tree.from<CachedItem, LeafData>(items);

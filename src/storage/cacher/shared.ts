@@ -7,9 +7,15 @@ import type { History } from './watch/history.js';
 import type { WorkingSet } from './tree/working-set.js';
 import type { LoadWaits, NewestRevision, RevisionWaits } from './waits.js';
 
+/** The part of a store that its caches need. */
+export type CachedBackend = Pick<
+  Backend,
+  'list' | 'currentRevision' | 'revisionNow' | 'compactedRevision' | 'events' | 'localStates' | 'knownRevisions'
+>;
+
 /** Shared by the caches of all types. */
 export interface Shared {
-  readonly backend: Backend;
+  readonly backend: CachedBackend;
   readonly clock: Clock;
   readonly budget: Budget;
   readonly history: History;

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../../util/clock.js';
 import { Condition } from '../../util/condition.js';
 import { withTimeout } from '../../util/with-timeout.js';
 import { StorageError, tooLarge } from '../errors.js';
-import type { Backend, Revision } from '../interfaces.js';
+import type { Log, Revision } from '../interfaces.js';
 
 interface Wait {
   readonly revision: Revision;
@@ -134,7 +134,7 @@ export class NewestRevision {
   private running: Promise<Revision> | undefined;
   private next: Promise<Revision> | undefined;
 
-  constructor(private readonly backend: Backend) {}
+  constructor(private readonly log: Pick<Log, 'currentRevision'>) {}
 
   fetch(): Promise<Revision> {
     if (this.running === undefined) return this.start();
@@ -148,7 +148,7 @@ export class NewestRevision {
   }
 
   private start(): Promise<Revision> {
-    const question = this.backend.currentRevision().finally(() => {
+    const question = this.log.currentRevision().finally(() => {
       if (this.running === question) this.running = undefined;
     });
     this.running = question;

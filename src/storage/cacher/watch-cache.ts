@@ -133,7 +133,7 @@ export class WatchCache implements ResourceCache {
 
   list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
     if (isForBackend(at, options)) return this.listLoaded(at, options, () => this.stored.list(at, options));
-    const isShort = options.prefix !== '' && this.objects.source.atHand !== undefined;
+    const isShort = options.prefix !== '' && this.objects.source.localStates !== undefined;
     const fromFile = async (): Promise<CachedList> =>
       (await this.stored.shortList(at, options)) ?? this.listLoaded(at, options);
     return this.listLoaded(at, options, isShort ? fromFile : undefined);
@@ -256,7 +256,7 @@ export class WatchCache implements ResourceCache {
   private isFresh(at: ReadAt): boolean {
     if (this.phase.name !== 'live') return false;
     if (at.mode === 'any') return true;
-    const wanted = at.mode === 'most-recent' ? this.shared.backend.revisionNow?.() : at.revision;
+    const wanted = at.mode === 'most-recent' ? this.shared.backend.revisionNow() : at.revision;
     return wanted !== undefined && wanted <= this.revision();
   }
 

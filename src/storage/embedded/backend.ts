@@ -3,20 +3,21 @@ import { asError } from '../../util/error-message.js';
 import { compacted, StorageError, tooLarge } from '../errors.js';
 import { EventFeed } from '../event-feed.js';
 import type {
-  LocalStates,
   Backend,
   EventStream,
-  Health,
   ListOptions,
+  LocalStateSource,
   LogEvent,
   Revision,
   StoredList,
   StoredObject,
+  StoreHealth,
   WriteRequest,
   WriteResult,
 } from '../interfaces.js';
 import { unreadableObject, withRevision } from '../object-bytes.js';
 import { readRecord } from '../record.js';
+import { yieldNow } from '../../scheduling/slicer.js';
 import { Committer } from './committer.js';
 import { beginFormat, checkDirectory, finishFormat, prepareDirectory, unknownFormat } from './directory.js';
 import { lockDirectory, lockWithin, type DirectoryLock } from '../directory-lock.js';
@@ -34,8 +35,6 @@ export interface EmbeddedOptions {
   readonly maxObjectBytes?: number;
   /** How long to wait for another process to release the directory, in milliseconds, and what to call when the wait begins. */
   readonly lockWait?: { readonly millis: number; began(): void };
-  /** Allows `corrupt`. */
-  readonly forTests?: boolean;
 }
 
 interface Opened {
@@ -69,6 +68,29 @@ export class EmbeddedBackend implements Backend {
   /** The revisions of lists in progress. */
   private readonly pins = new Map<symbol, Revision>();
   private timer: Timer | undefined;
+
+  readonly health: StoreHealth = {
+    ping: () => promised(() => void this.store()),
+    writing: () => ({ ok: this.formatError === undefined, reason: this.formatError ?? '' }),
+    following: undefined,
+  };
+  readonly localStates: LocalStateSource = {
+    of: (resource) => ({
+      read: (key, revision) => this.view(key, revision),
+      walk: async (visit) => {
+        const all = { prefix: '', from: '', limit: 0, revision: 0 };
+        const read = (key: string, at: Revision): StoredObject => this.view(key, at) ?? damagedObject(key, at);
+        return (await this.listWith(resource, all, { read, visit })).revision;
+      },
+      copy: undefined,
+    }),
+  };
+  readonly staging = undefined;
+  readonly presence = undefined;
+  readonly projection = undefined;
+  readonly indexes = undefined;
+  readonly knownRevisions = undefined;
+  readonly routing = undefined;
 
   constructor(private readonly options: EmbeddedOptions) {
     this.clock = options.clock ?? systemClock;
@@ -141,15 +163,6 @@ export class EmbeddedBackend implements Backend {
     return this.opened.committer.write(request);
   }
 
-  corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {
-    if (this.options.forTests !== true)
-      return Promise.reject(new StorageError('unusable', 'the store was not opened for tests'));
-    const { environment, committer } = this.store();
-    environment.refresh();
-    const expected = environment.objectRevision(objectKey(resource, key));
-    return committer.write({ resource, key, expected, value: undefined }, bytes).then(() => undefined);
-  }
-
   get(resource: string, key: string): Promise<StoredObject | undefined> {
     return promised(() => {
       const { environment } = this.store();
@@ -161,17 +174,6 @@ export class EmbeddedBackend implements Backend {
 
   list(resource: string, options: ListOptions): Promise<StoredList> {
     return this.listWith(resource, options, { read: (key, at) => this.read(key, at) });
-  }
-
-  atHand(resource: string): LocalStates {
-    return {
-      read: (key, revision) => this.view(key, revision),
-      walk: async (visit) => {
-        const all = { prefix: '', from: '', limit: 0, revision: 0 };
-        const read = (key: string, at: Revision): StoredObject => this.view(key, at) ?? damagedObject(key, at);
-        return (await this.listWith(resource, all, { read, visit })).revision;
-      },
-    };
   }
 
   private async listWith(
@@ -231,19 +233,25 @@ export class EmbeddedBackend implements Backend {
     await committer.idle();
   }
 
-  writing(): Health {
-    return { ok: this.formatError === undefined, reason: this.formatError ?? '' };
+  async raise(above: Revision): Promise<void> {
+    const { committer, environment, feed } = this.store();
+    await committer.raise(async () => {
+      const newest = committer.revision;
+      this.oldest = newest;
+      // Lists in progress need the history below their own revision.
+      while (Math.min(...this.pins.values()) < newest) await yieldNow();
+      while (await this.removeOld());
+      const first = Math.max(above, newest) + 1;
+      await environment.commit([{ table: 'meta', key: COMPACTED, value: first }]);
+      this.oldest = this.removed = first;
+      feed.skipTo(first);
+      return first;
+    });
   }
 
   /** Reads every record. Blocks until it is done: for a store without other users. */
   verify(step: Step): Verification {
     return verifyRecords(this.store().environment, step);
-  }
-
-  ping(): Promise<void> {
-    return promised(() => {
-      this.store();
-    });
   }
 
   private store(): Opened {

@@ -3,7 +3,7 @@ import { decodedForm } from '../encode.js';
 import { StorageError } from '../errors.js';
 import type { LogEvent, Revision, StoredObject, WriteRequest, WriteResult } from '../interfaces.js';
 import { withRevision } from '../object-bytes.js';
-import { encodeRecord, readRecord, recordOf, UNCHECKED } from '../record.js';
+import { encodeRecord, readRecord } from '../record.js';
 import { yieldNow } from '../../scheduling/slicer.js';
 import { headerLength, writeHeader } from './entry.js';
 import { numberValue, objectKey, type Environment, type Operation } from './environment.js';
@@ -28,10 +28,9 @@ const MAX_BATCH_WRITES = 256;
 const MAX_BATCH_BYTES = 4 << 20;
 const MAX_WAITING = 20_000;
 
-/** A write waiting for its commit. Tests of corruption set `raw` bytes in place of its value. */
+/** A write waiting for its commit. */
 interface PendingWrite {
   readonly request: WriteRequest;
-  readonly raw: Uint8Array | undefined;
   resolve(result: WriteResult): void;
   reject(error: StorageError): void;
 }
@@ -46,11 +45,19 @@ interface Batch {
   bytes: number;
 }
 
+/** A request to continue above the revision that `work` resolves with. */
+interface Raise {
+  work(): Promise<Revision>;
+  resolve(): void;
+  reject(error: StorageError): void;
+}
+
 /** The single writer: takes all waiting writes, commits them together, and then takes those that arrived in the meantime. */
 export class Committer {
   private waiting: PendingWrite[] = [];
   private running: Promise<void> | undefined;
   private housekeeping = false;
+  private raises: Raise[] = [];
   private newest: Revision;
   private time: number;
 
@@ -63,13 +70,13 @@ export class Committer {
     return this.newest;
   }
 
-  write(request: WriteRequest, raw?: Uint8Array): Promise<WriteResult> {
+  write(request: WriteRequest): Promise<WriteResult> {
     return new Promise((resolve, reject) => {
       if (this.waiting.length >= MAX_WAITING) {
         reject(new StorageError('unavailable', `${this.waiting.length} writes are already waiting for the store`));
         return;
       }
-      this.waiting.push({ request, raw, resolve, reject });
+      this.waiting.push({ request, resolve, reject });
       this.start();
     });
   }
@@ -78,6 +85,14 @@ export class Committer {
   requestHousekeeping(): void {
     this.housekeeping = true;
     this.start();
+  }
+
+  /** Runs some work between commits, and continues above the revision that it resolves with. */
+  raise(work: () => Promise<Revision>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.raises.push({ work, resolve, reject });
+      this.start();
+    });
   }
 
   /** Resolves when nothing is in progress. */
@@ -90,10 +105,11 @@ export class Committer {
   }
 
   private async run(): Promise<void> {
-    while (this.waiting.length > 0 || this.housekeeping) {
+    while (this.waiting.length > 0 || this.housekeeping || this.raises.length > 0) {
       // Requests of the same turn of the event loop share a commit.
       await yieldNow();
       if (this.waiting.length > 0) await this.commitSome();
+      for (const raise of this.raises.splice(0)) await this.runRaise(raise);
       if (this.housekeeping) {
         this.housekeeping = false;
         if (await this.options.housekeep().catch(() => false)) this.housekeeping = true;
@@ -101,6 +117,15 @@ export class Committer {
     }
     // In the same step as the last check of the queue: a later write starts another batch.
     this.running = undefined;
+  }
+
+  private async runRaise({ work, resolve, reject }: Raise): Promise<void> {
+    try {
+      this.newest = await work();
+      resolve();
+    } catch (error) {
+      reject(new StorageError('unavailable', `the store could not write: ${messageOf(error)}`, { cause: error }));
+    }
   }
 
   private async commitSome(): Promise<void> {
@@ -129,7 +154,6 @@ export class Committer {
   /** Checks a write against the state that the batch so far leads to, and adds its operations. */
   private add(batch: Batch, write: PendingWrite): void {
     try {
-      const { raw } = write;
       const { resource, key, expected, value } = write.request;
       const id = objectKey(resource, key);
       const name = `${resource}\0${key}`;
@@ -142,7 +166,7 @@ export class Committer {
         else write.resolve(result);
         return;
       }
-      if (value === undefined && raw === undefined) {
+      if (value === undefined) {
         if (current === undefined) {
           write.resolve({ outcome: 'conflict', current: undefined });
           return;
@@ -165,7 +189,7 @@ export class Committer {
           `the object is ${bytes.length} bytes; the maximum is ${this.options.maxObjectBytes} bytes`,
         );
       }
-      const object: StoredObject = { key, revision, ...state, ...(raw === undefined ? decodedForm(value) : undefined) };
+      const object: StoredObject = { key, revision, ...state, ...decodedForm(value) };
       this.addEvent(batch, write, { type, entry, object, previous: current });
     } catch (error) {
       write.reject(
@@ -179,17 +203,10 @@ export class Committer {
     return revision === 0 ? undefined : this.options.read(key, revision);
   }
 
-  private entry(
-    { request, raw }: PendingWrite,
-    type: LogEvent['type'],
-    previous: Revision,
-    revision: Revision,
-  ): Buffer {
+  private entry({ request }: PendingWrite, type: LogEvent['type'], previous: Revision, revision: Revision): Buffer {
     const { resource, key, value } = request;
     const reserve = headerLength(resource, key);
-    let entry: Buffer;
-    if (raw !== undefined) entry = recordOf({ bytes: raw, flags: UNCHECKED }, reserve);
-    else entry = value === undefined ? Buffer.allocUnsafeSlow(reserve) : encodeRecord(value, revision, reserve);
+    const entry = value === undefined ? Buffer.allocUnsafeSlow(reserve) : encodeRecord(value, revision, reserve);
     this.time = Math.max(this.time, this.options.clock.now());
     writeHeader(entry, { type, resource, key, previous, time: this.time });
     return entry;

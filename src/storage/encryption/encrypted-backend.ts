@@ -1,4 +1,3 @@
-import { DelegatingBackend } from '../delegating-backend.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { Slicer } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
@@ -10,6 +9,7 @@ import type {
   EventStream,
   ListOptions,
   LogEvent,
+  ObjectStore,
   Revision,
   StagedObject,
   Staging,
@@ -18,6 +18,7 @@ import type {
   WriteRequest,
   WriteResult,
 } from '../interfaces.js';
+import { layered } from '../layered.js';
 import { encodedBytes, NO_BYTES, withRevision } from '../object-bytes.js';
 import { undecodable } from '../undecodable.js';
 import { type Decrypted, identity, isEncrypted, TransformError, type Transformer } from './transformer.js';
@@ -36,35 +37,37 @@ export interface EncryptedBackendOptions {
 }
 
 /**
- * A backend that encrypts the objects stored in another one. The other backend sees opaque bytes and the keys of objects, and nothing else
- * of them. Types without a transformer pass through; only the first bytes of their objects are inspected.
+ * Returns a backend that encrypts the objects stored in another one. The other backend sees opaque bytes and the keys of objects, and
+ * nothing else of them. Types without a transformer pass through; only the first bytes of their objects are inspected.
  */
-export class EncryptedBackend extends DelegatingBackend {
+export function encryptedBackend(options: EncryptedBackendOptions): Backend {
+  const { backend, transformers } = options;
+  const { staging, indexes, localStates } = backend;
+  const encryptor = new Encryptor(options);
+  const isClear = (resource: string): boolean => transformers.of(resource) === undefined;
+  return layered(backend, {
+    get: (resource, key) => encryptor.get(resource, key),
+    list: (resource, listOptions) => encryptor.list(resource, listOptions),
+    write: (request) => encryptor.write(request),
+    events: (after, signal) => encryptor.events(backend.events(after, signal)),
+    staging: staging && { copy: (name) => new EncryptedStaging(staging.copy(name), encryptor) },
+    // Encrypted objects have no fields to index.
+    indexes: indexes && { keep: (resource, fields) => indexes.keep(resource, isClear(resource) ? fields : []) },
+    // Decryption is asynchronous, so encrypted objects cannot be read synchronously.
+    localStates: localStates && {
+      of: (resource) => (isClear(resource) ? plaintextOnly(localStates.of(resource)) : undefined),
+    },
+  });
+}
+
+class Encryptor {
+  private readonly inner: ObjectStore;
+
   constructor(private readonly options: EncryptedBackendOptions) {
-    const { backend, transformers } = options;
-    super(backend);
-    const seal = (resource: string, key: string, value: EncodedObject): Promise<EncodedObject> =>
-      this.encrypt(resource, key, value);
-    const open = (resource: string, stored: StoredObject): Promise<StoredObject> =>
-      this.decrypt(resource, stored, { strict: true });
-    const staging = backend.staging?.bind(backend);
-    const index = backend.index?.bind(backend);
-    const atHand = backend.atHand?.bind(backend);
-    const isClear = (resource: string): boolean => transformers.of(resource) === undefined;
-    Object.assign(this, {
-      ...(staging && { staging: (name: string) => new EncryptedStaging(staging(name), seal, open) }),
-      // Encrypted objects have no fields to index.
-      ...(index && {
-        index: (resource: string, fields: readonly string[]) => index(resource, isClear(resource) ? fields : []),
-      }),
-      // Decryption is asynchronous, so encrypted objects cannot be read synchronously.
-      ...(atHand && {
-        atHand: (resource: string) => (isClear(resource) ? plaintextOnly(atHand(resource)) : undefined),
-      }),
-    } satisfies Partial<Backend>);
+    this.inner = options.backend;
   }
 
-  override async write(request: WriteRequest): Promise<WriteResult> {
+  async write(request: WriteRequest): Promise<WriteResult> {
     const { transformers } = this.options;
     const { resource, key, value } = request;
     if (transformers.of(resource) === undefined) return this.decryptResult(resource, await this.inner.write(request));
@@ -80,7 +83,7 @@ export class EncryptedBackend extends DelegatingBackend {
   }
 
   /** Returns the object in the form that the backend gets: unchanged if its type is not encrypted. */
-  private async encrypt(resource: string, key: string, value: EncodedObject): Promise<EncodedObject> {
+  async encrypt(resource: string, key: string, value: EncodedObject): Promise<EncodedObject> {
     const transformer = this.options.transformers.of(resource);
     if (transformer === undefined) return value;
     const plain = encodedBytes(value, 0);
@@ -92,13 +95,13 @@ export class EncryptedBackend extends DelegatingBackend {
     }
   }
 
-  override async get(resource: string, key: string): Promise<StoredObject | undefined> {
+  async get(resource: string, key: string): Promise<StoredObject | undefined> {
     const stored = await this.inner.get(resource, key);
     return stored && this.decrypt(resource, stored);
   }
 
   /** Lists objects. If a KMS provider does not respond, the whole list fails: nothing of it is kept, and the next list tries again. */
-  override async list(resource: string, options: ListOptions): Promise<StoredList> {
+  async list(resource: string, options: ListOptions): Promise<StoredList> {
     const { clock, transformers } = this.options;
     const list = await this.inner.list(resource, options);
     if (transformers.of(resource) === undefined && !list.items.some(({ bytes }) => isEncrypted(bytes))) return list;
@@ -111,11 +114,7 @@ export class EncryptedBackend extends DelegatingBackend {
     return { ...list, items };
   }
 
-  override events(after: number, signal: AbortSignal): EventStream {
-    return this.decryptEvents(this.inner.events(after, signal));
-  }
-
-  private async *decryptEvents(batches: EventStream): AsyncGenerator<readonly LogEvent[]> {
+  async *events(batches: EventStream): AsyncGenerator<readonly LogEvent[]> {
     for await (const batch of batches) {
       if (!batch.some((event) => this.needsDecryption(event))) {
         yield batch;
@@ -146,7 +145,7 @@ export class EncryptedBackend extends DelegatingBackend {
   }
 
   /** Returns an object in the form that callers know, or with the reason in `unreadable` if it cannot be decrypted. */
-  private async decrypt(resource: string, stored: StoredObject, { strict = false } = {}): Promise<StoredObject> {
+  async decrypt(resource: string, stored: StoredObject, { strict = false } = {}): Promise<StoredObject> {
     const transformer = this.options.transformers.of(resource) ?? identity;
     const { key, revision } = stored;
     let opened: Decrypted;
@@ -175,9 +174,7 @@ export class EncryptedBackend extends DelegatingBackend {
 class EncryptedStaging implements Staging {
   constructor(
     private readonly staging: Staging,
-    /** Returns the object in the form in which it is stored: unchanged if its type is not encrypted. */
-    private readonly seal: (resource: string, key: string, value: EncodedObject) => Promise<EncodedObject>,
-    private readonly open: (resource: string, stored: StoredObject) => Promise<StoredObject>,
+    private readonly encryptor: Encryptor,
   ) {}
 
   revisions(resource: string): Promise<Map<string, Revision>> {
@@ -187,14 +184,14 @@ class EncryptedStaging implements Staging {
   async states(resource: string, keys: readonly string[]): Promise<Map<string, StoredObject>> {
     const opened = new Map<string, StoredObject>();
     for (const [key, stored] of await this.staging.states(resource, keys))
-      opened.set(key, await this.open(resource, stored));
+      opened.set(key, await this.encryptor.decrypt(resource, stored, { strict: true }));
     return opened;
   }
 
   async put(resource: string, objects: readonly StagedObject[]): Promise<void> {
     const sealed: StagedObject[] = [];
     for (const object of objects) {
-      const value = await this.seal(resource, object.key, object.value);
+      const value = await this.encryptor.encrypt(resource, object.key, object.value);
       sealed.push(value === object.value ? object : { ...object, value });
     }
     await this.staging.put(resource, sealed);
@@ -218,17 +215,17 @@ class EncryptedStaging implements Staging {
 }
 
 /** Wraps the synchronous reads of a type that is not encrypted. Some of its objects may have been encrypted before. */
-function plaintextOnly(atHand: LocalStates | undefined): LocalStates | undefined {
-  if (atHand === undefined) return undefined;
+function plaintextOnly(states: LocalStates | undefined): LocalStates | undefined {
+  if (states === undefined) return undefined;
   return {
-    ...atHand,
+    ...states,
     read: (key, revision) => {
-      const stored = atHand.read(key, revision);
+      const stored = states.read(key, revision);
       return stored !== undefined && isEncrypted(stored.bytes) ? undefined : stored;
     },
     walk: async (visit) => {
       let encrypted = 0;
-      const revision = await atHand.walk((object) => {
+      const revision = await states.walk((object) => {
         if (object.keptLength === undefined && isEncrypted(object.bytes)) encrypted++;
         else if (encrypted === 0) visit(object);
       });

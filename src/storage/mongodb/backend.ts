@@ -6,14 +6,19 @@ import { isLogIdentity } from '../log-identity.js';
 import type {
   Backend,
   EventStream,
+  FieldIndexes,
   Health,
   ListOptions,
   LogEvent,
-  ProjectionLag,
+  Presence,
+  Projection,
   Revision,
-  Staging,
+  RevisionConsumer,
+  RevisionLookup,
+  StagingArea,
   StoredList,
   StoredObject,
+  StoreHealth,
   WriteRequest,
   WriteResult,
 } from '../interfaces.js';
@@ -22,7 +27,6 @@ import { connect, classifyFailure, type ConnectionOptions } from './connection/c
 import { closed, unavailable } from './connection/failures.js';
 import { redact } from './connection/redact.js';
 import { FIRST_REVISION, MAIN_LOG, metaOf, projectedId } from './documents.js';
-import type { RevisionLookup } from './following/known-states.js';
 import { batchWith, newestRevision } from './log/read.js';
 import type { StoreOutage } from '../outage.js';
 import type { MongoObserver } from './observer.js';
@@ -59,8 +63,6 @@ export interface MongoOptions {
   readonly outage?: Pick<StoreOutage, 'age'> | undefined;
   /** True if commands are traced as spans of the requests that send them. */
   readonly traced?: boolean;
-  /** Allows `corrupt`. */
-  readonly forTests?: boolean;
 }
 
 const HISTORY_MILLIS = 5 * 60_000;
@@ -85,13 +87,42 @@ export class MongoBackend implements Backend {
   /** Whether somebody follows the log, and is behind: what it shows is from before the log was replaced, and writes would rest on that. */
   private reader: 'none' | 'following' | 'behind' = 'none';
   private resuming: Promise<void> | undefined;
-  private readonly indexes = new Map<string, readonly string[]>();
+  private readonly wantedIndexes = new Map<string, readonly string[]>();
   private readonly clock: Clock;
   private revisionLookup: RevisionLookup = () => undefined;
-  readonly presence = (): MongoPresence => new MongoPresence(this.store().db, this.clock);
+
+  readonly health = {
+    ping: () => this.ping(),
+    writing: () => this.writing(),
+    following: () => this.following(),
+  } satisfies StoreHealth;
+  readonly staging: StagingArea = {
+    copy: (name) => {
+      const { db, projector } = this.store();
+      return new MongoStaging(db, name, async () => projector.settled(await this.currentRevision()));
+    },
+  };
+  readonly presence: Presence;
+  readonly projection: Projection = {
+    lag: () => {
+      if (this.opened === undefined) return undefined;
+      const { millis, objects } = this.opened.backlog.lag;
+      return { seconds: millis / 1_000, objects };
+    },
+  };
+  readonly indexes: FieldIndexes = {
+    keep: (resource, fields) => {
+      this.wantedIndexes.set(resource, fields);
+      this.opened?.indexer.want(resource, fields);
+    },
+  };
+  readonly knownRevisions: RevisionConsumer = { consult: (known) => (this.revisionLookup = known) };
+  readonly localStates = undefined;
+  readonly routing = undefined;
 
   constructor(private readonly options: MongoOptions) {
     this.clock = options.clock ?? systemClock;
+    this.presence = new MongoPresence(() => this.store().db, this.clock);
   }
 
   async open(): Promise<void> {
@@ -137,12 +168,6 @@ export class MongoBackend implements Backend {
     }
   }
 
-  async corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {
-    if (this.options.forTests !== true) throw new StorageError('unusable', 'the store was not opened for tests');
-    const current = await this.get(resource, key);
-    await this.store().committer.write({ resource, key, expected: current?.revision ?? 0, value: undefined }, bytes);
-  }
-
   async get(resource: string, key: string): Promise<StoredObject | undefined> {
     const { reader } = this.store();
     return this.answer(reader.get(resource, key));
@@ -176,6 +201,11 @@ export class MongoBackend implements Backend {
     return newest;
   }
 
+  /** Other replicas may have written since. */
+  revisionNow(): undefined {
+    return undefined;
+  }
+
   trimmedAt(): number | undefined {
     return this.opened?.history.trimmedAt;
   }
@@ -198,7 +228,7 @@ export class MongoBackend implements Backend {
     await this.answer(history.forget(revision));
   }
 
-  async ping(): Promise<void> {
+  private async ping(): Promise<void> {
     const late = `MongoDB has not answered for ${PING_MILLIS / 1000} s`;
     await withTimeout(systemClock, PING_MILLIS, this.currentRevision(), () => new StorageError('unavailable', late));
   }
@@ -209,31 +239,11 @@ export class MongoBackend implements Backend {
     await this.answer(follower.catchUp().then(() => history.forget(last)));
   }
 
-  staging(name: string): Staging {
-    const { db, projector } = this.store();
-    return new MongoStaging(db, name, async () => projector.settled(await this.currentRevision()));
-  }
-
-  consult(known: RevisionLookup): void {
-    this.revisionLookup = known;
-  }
-
-  projectionLag(): ProjectionLag | undefined {
-    if (this.opened === undefined) return undefined;
-    const { millis, objects } = this.opened.backlog.lag;
-    return { seconds: millis / 1_000, objects };
-  }
-
-  index(resource: string, fields: readonly string[]): void {
-    this.indexes.set(resource, fields);
-    this.opened?.indexer.want(resource, fields);
-  }
-
-  following(): Health {
+  private following(): Health {
     return this.halt() ?? this.opened?.follower.health() ?? CLOSED;
   }
 
-  writing(): Health {
+  private writing(): Health {
     if (this.halted === undefined && this.reader === 'behind') return { ok: false, reason: REPLACED };
     return this.halt() ?? this.opened?.committer.state() ?? CLOSED;
   }
@@ -324,7 +334,7 @@ export class MongoBackend implements Backend {
       await prepare(db, options);
       const opened = await assemble({ ...this.assembly({ client, db, latest }), above });
       this.opened = opened;
-      for (const [resource, fields] of this.indexes) opened.indexer.want(resource, fields);
+      for (const [resource, fields] of this.wantedIndexes) opened.indexer.want(resource, fields);
       if (this.reader === 'following') this.reader = 'behind';
       this.halted = undefined;
       options.observer?.resumed(log);

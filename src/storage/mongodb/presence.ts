@@ -21,15 +21,13 @@ interface ReplicaDocument {
 /** Keeps one document for each process. */
 export class MongoPresence implements Presence {
   private readonly id = randomUUID();
-  private readonly replicas: Collection<ReplicaDocument>;
   private indexed = false;
 
   constructor(
-    db: Db,
+    /** Returns the database; throws StorageError if the store is not open. */
+    private readonly db: () => Db,
     private readonly clock: Clock,
-  ) {
-    this.replicas = db.collection<ReplicaDocument>(REPLICAS);
-  }
+  ) {}
 
   async publish(what: string): Promise<void> {
     if (!this.indexed) {
@@ -52,6 +50,10 @@ export class MongoPresence implements Presence {
 
   async leave(): Promise<void> {
     await this.ask(this.replicas.deleteOne({ _id: this.id }));
+  }
+
+  private get replicas(): Collection<ReplicaDocument> {
+    return this.db().collection<ReplicaDocument>(REPLICAS);
   }
 
   private async ask<T>(question: Promise<T>): Promise<T> {

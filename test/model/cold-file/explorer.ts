@@ -6,7 +6,7 @@ import { StorageCacher } from '../../../src/storage/cacher/cacher.js';
 import type { ResourceCache } from '../../../src/storage/cacher/interfaces.js';
 import { WorkingSet } from '../../../src/storage/cacher/tree/working-set.js';
 import { StorageError } from '../../../src/storage/errors.js';
-import type { Backend, Revision } from '../../../src/storage/interfaces.js';
+import type { Revision } from '../../../src/storage/interfaces.js';
 import { changesAfter } from '../../../src/storage/mongodb/cold/changes.js';
 import { PLACE, RECORD } from '../../../src/storage/mongodb/cold/records.js';
 import { ColdType } from '../../../src/storage/mongodb/cold/type.js';
@@ -179,9 +179,9 @@ export class Explorer {
       walk: (visit) => store.walk(visit),
       batchAt: (revision) => store.batchAt(revision),
       changesAfter: (checkpoint) => changesAfter(store, RESOURCE, checkpoint),
-    }).atHand;
+    }).states;
     const warmth = new WorkingSet(random.pick([0, 3_000, 100_000]));
-    const cacher = new StorageCacher({ backend: store as unknown as Backend, clock, warmth });
+    const cacher = new StorageCacher({ backend: store, clock, warmth });
     await cacher.start();
     const cache = cacher.add({ resource: RESOURCE, attributes });
     this.process = { file, cacher, cache, clock };

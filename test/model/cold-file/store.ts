@@ -2,13 +2,14 @@ import { encodeObject } from '../../../src/storage/encode.js';
 import { compacted, StorageError } from '../../../src/storage/errors.js';
 import type {
   LocalStates,
-  Backend,
+  LocalStateSource,
   EventStream,
   LogEvent,
   Revision,
   StoredList,
   StoredObject,
 } from '../../../src/storage/interfaces.js';
+import type { CachedBackend } from '../../../src/storage/cacher/shared.js';
 import { widget } from '../../storage/fixtures.js';
 
 export const RESOURCE = 'widgets.example.com';
@@ -20,10 +21,9 @@ interface Written {
 }
 
 /** A store as replicas see it: one log, which is trimmed, raised, and restored. Its answers are correct, or errors. */
-export class ModelStore implements Pick<
-  Backend,
-  'list' | 'currentRevision' | 'compactedRevision' | 'events' | 'atHand'
-> {
+export class ModelStore implements CachedBackend {
+  readonly localStates: LocalStateSource = { of: () => this.file };
+  readonly knownRevisions = undefined;
   /** The file of the running process. */
   file: LocalStates | undefined;
   /** True if every request fails. */
@@ -105,12 +105,12 @@ export class ModelStore implements Pick<
     return Promise.resolve(written?.batch ?? this.gaps.get(revision));
   }
 
-  atHand(): LocalStates | undefined {
-    return this.file;
-  }
-
   currentRevision(): Promise<Revision> {
     return this.down ? Promise.reject(unavailable()) : Promise.resolve(this.newest);
+  }
+
+  revisionNow(): undefined {
+    return undefined;
   }
 
   compactedRevision(): Revision {

@@ -1,7 +1,7 @@
 import { StorageCacher } from '../../../src/storage/cacher/cacher.js';
 import type { CachedType, ReadAt, ResourceCache } from '../../../src/storage/cacher/interfaces.js';
 import { StorageError } from '../../../src/storage/errors.js';
-import type { Backend, Revision } from '../../../src/storage/interfaces.js';
+import type { Revision } from '../../../src/storage/interfaces.js';
 import { EVERYTHING } from '../../../src/apimachinery/selectors/selection-predicate.js';
 import { attributes, colored, page } from '../../storage/cacher-fixtures.js';
 import type { Random } from '../random.js';
@@ -47,7 +47,7 @@ export class Explorer {
     this.backend = new FakeBackend(random);
     this.clock = new RestlessClock(random, { chance: 0.03, millis: 6 });
     this.cacher = new StorageCacher({
-      backend: this.backend as unknown as Backend,
+      backend: this.backend,
       clock: this.clock,
       // The room in memory decides which objects are only in the file.
       warmth: new WorkingSet(random.pick([0, 2_000, 1 << 20])),

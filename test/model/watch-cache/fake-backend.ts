@@ -2,7 +2,7 @@ import { encodeObject } from '../../../src/storage/encode.js';
 import { compacted, StorageError, tooLarge } from '../../../src/storage/errors.js';
 import type {
   LocalStates,
-  Backend,
+  LocalStateSource,
   EventStream,
   ListOptions,
   LogEvent,
@@ -10,6 +10,7 @@ import type {
   StoredList,
   StoredObject,
 } from '../../../src/storage/interfaces.js';
+import type { CachedBackend } from '../../../src/storage/cacher/shared.js';
 import { widget } from '../../storage/fixtures.js';
 import type { Random } from '../random.js';
 
@@ -80,10 +81,7 @@ class Stream {
 }
 
 /** A store that answers when the explorer decides, and a log of what was really written. */
-export class FakeBackend implements Pick<
-  Backend,
-  'list' | 'currentRevision' | 'compactedRevision' | 'events' | 'atHand'
-> {
+export class FakeBackend implements CachedBackend {
   readonly log: LogEvent[] = [];
   private readonly states = new Map<string, StoredObject>();
   private questions: Question[] = [];
@@ -92,10 +90,11 @@ export class FakeBackend implements Pick<
   /** True if lists may show the past, as on a primary that has just been elected. */
   stale = false;
   /** True if objects can be read from a file without waiting. */
-  private readonly hasFile: boolean;
+  readonly localStates: LocalStateSource | undefined;
+  readonly knownRevisions = undefined;
 
   constructor(private readonly random: Random) {
-    this.hasFile = random.chance(0.5);
+    this.localStates = random.chance(0.5) ? { of: (resource) => this.statesOf(resource) } : undefined;
   }
 
   get newest(): Revision {
@@ -143,8 +142,7 @@ export class FakeBackend implements Pick<
     });
   }
 
-  atHand(resource: string): LocalStates | undefined {
-    if (!this.hasFile) return undefined;
+  private statesOf(resource: string): LocalStates {
     return {
       read: (key, revision) => this.kept(resource, key, revision),
       walk: async (visit) => {
@@ -152,6 +150,7 @@ export class FakeBackend implements Pick<
         for (const object of list.items) visit(object);
         return list.revision;
       },
+      copy: undefined,
     };
   }
 
@@ -165,6 +164,10 @@ export class FakeBackend implements Pick<
 
   currentRevision(): Promise<Revision> {
     return this.ask(() => this.newest);
+  }
+
+  revisionNow(): undefined {
+    return undefined;
   }
 
   compactedRevision(): Revision {

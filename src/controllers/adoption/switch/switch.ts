@@ -1,6 +1,7 @@
 import { ADOPTION_STAGE } from '../../../apimachinery/meta/adopted-definitions.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { Revision } from '../../../storage/interfaces.js';
+import { isOnMainLog } from '../../../storage/routed-backend.js';
 import { sleep } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { isConflictOrNotFound } from '../../errors.js';
@@ -178,7 +179,7 @@ export class Switch implements ReturnParts {
     // Wait first: the cluster's revision advances meanwhile.
     await this.waitUntilCounted(signal);
     // The log is never behind the objects: a replica that finds it so refuses to start.
-    if (journal.record.first === 0) await backend.raise?.(await this.firstRevision(signal));
+    if (journal.record.first === 0) await backend.raise(await this.firstRevision(signal));
     for (const { resource } of types) await staging.install(resource);
     if (journal.record.first === 0)
       await journal.write('Preparing', { first: await backend.currentRevision() }, 'the copy is in place');
@@ -313,7 +314,7 @@ export class Switch implements ReturnParts {
     const unserved = types.find(({ version }) => version === '');
     if (types.length === 0 || unserved !== undefined)
       throw new SwitchAborted(`the cluster serves no version of ${unserved?.resource ?? this.options.group}`);
-    const apart = types.find(({ resource }) => (backend.logOf?.(resource) ?? '') !== '');
+    const apart = types.find(({ resource }) => !isOnMainLog(backend, resource));
     if (apart !== undefined) throw new SwitchAborted(`${apart.resource} has a separate log in Annex`);
     return types;
   }

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { admissionChain } from '../../../admission/chain.js';
 import { labelSelectorFromObject } from '../../../apimachinery/selectors/label-selector-object.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
@@ -10,12 +7,12 @@ import { LocalClients } from '../../../registry/generic/loopback/local-client.js
 import { ApiRegistry } from '../../../registry/generic/store/api-registry.js';
 import { LocalParams } from '../../../registry/sources/local-params.js';
 import { StorageCacher } from '../../../storage/cacher/cacher.js';
-import { EmbeddedBackend } from '../../../storage/embedded/backend.js';
 import { systemClock as clock } from '../../../util/clock.js';
 import { featureGates } from '../../../util/feature-gates.js';
 import { installBuiltins, loadMergeTypes } from '../../../registry/builtin/install.js';
 import { conversions, resolveByDns } from '../access/conversion-webhooks.js';
 import { localConfigurations, localNamespaces } from './local-sources.js';
+import { MemoryBackend } from '../../../../test/fakes/storage/memory-backend.js';
 import { startDefinitions } from '../startup/start-definitions.js';
 
 const CONFIGMAPS = { group: '', version: 'v1', resource: 'configmaps' };
@@ -23,16 +20,14 @@ const DEFINITIONS = { group: 'apiextensions.k8s.io', resource: 'customresourcede
 const CONFIGMAP = { group: '', version: 'v1', kind: 'ConfigMap' };
 const SIZE = { group: 'example.com', version: 'v1', kind: 'Size' };
 
-let directory = '';
-let backend: EmbeddedBackend;
+let backend: MemoryBackend;
 let cacher: StorageCacher;
 let registry: ApiRegistry;
 let clients: LocalClients;
 let stop: AbortController;
 
 beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'annex-sources-'));
-  backend = new EmbeddedBackend({ directory: join(directory, 'store'), clock });
+  backend = new MemoryBackend({ clock });
   await backend.open();
   cacher = new StorageCacher({ backend, clock });
   await cacher.start();
@@ -54,7 +49,6 @@ afterEach(async () => {
   stop.abort();
   await cacher.stop();
   await backend.close();
-  rmSync(directory, { recursive: true });
 });
 
 const configMap = (name: string, labels: Record<string, string> = {}, namespace = 'ns'): KubeObject => ({

@@ -44,7 +44,7 @@ export class StandaloneHooks {
   private async retryWhileStoreUnavailable(run: () => Promise<void>): Promise<void> {
     const { backend, clock, signal } = this.context;
     const isStoreUnavailable = (): Promise<boolean> =>
-      backend.ping().then(
+      backend.health.ping().then(
         () => false,
         () => true,
       );

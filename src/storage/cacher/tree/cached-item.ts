@@ -19,7 +19,7 @@ export class BlockBuffer {
 export interface ItemSource {
   readonly budget: Budget;
   /** The local file; undefined if dropped bytes cannot be read again synchronously. */
-  readonly atHand: LocalStates | undefined;
+  readonly localStates: LocalStates | undefined;
   /** Returns the current description of the type. */
   type(): CachedType;
   /** Called if the local file no longer has a state that was stored in it: the type is then loaded from the store again. */
@@ -133,12 +133,12 @@ export class CachedItem implements CachedObject {
 
   /** Returns bytes that are valid until the next state is read. */
   private readBytes(): Uint8Array {
-    const stored = this.source.atHand?.read(this.key, this.revision);
+    const stored = this.source.localStates?.read(this.key, this.revision);
     if (stored === undefined)
       throw new StorageError('compacted', `revision ${this.revision} of ${this.key} is no longer kept`, {
         revision: this.revision,
       });
-    if (stored.unreadable !== undefined && this.source.atHand?.copy !== undefined) {
+    if (stored.unreadable !== undefined && this.source.localStates?.copy !== undefined) {
       this.source.onLost();
       throw new StorageError('unavailable', `${this.key}: ${stored.unreadable}; the type is reloaded from the store`);
     }
@@ -157,7 +157,7 @@ export class CachedItem implements CachedObject {
   isEvictable(): boolean {
     if (this.undecodable || this.unreadable !== undefined) return false;
     if (this.held === undefined) return true;
-    const stored = this.source.atHand?.read(this.key, this.revision);
+    const stored = this.source.localStates?.read(this.key, this.revision);
     return stored !== undefined && stored.unreadable === undefined && stored.bytes.length === this.length;
   }
 

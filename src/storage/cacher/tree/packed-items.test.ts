@@ -26,12 +26,13 @@ function setup(count: number) {
   };
   const source: PackingSource = {
     budget: new Budget(1 << 20),
-    atHand: {
+    localStates: {
       read: (_key, revision) => {
         reads++;
         return file.get(revision);
       },
       walk: () => Promise.resolve(undefined),
+      copy: undefined,
     },
     type: () => type,
     mayPack: () => true,

@@ -43,7 +43,7 @@ export class WorkingSet {
   add(leaf: ItemLeaf, source: PackingSource): void {
     const { held } = leaf;
     // An empty leaf takes no memory, and would not be removed together with its type.
-    if (source.atHand === undefined || held.length === 0) return;
+    if (source.localStates === undefined || held.length === 0) return;
     if (leaf.packed === undefined) {
       if (leaf.packedForm !== undefined) this.unpacked++;
     } else if (held.length > MAX_LOOSE && source.mayPack() && this.pack(leaf, source)) return;
@@ -86,7 +86,7 @@ export class WorkingSet {
   private pack(leaf: ItemLeaf, source: PackingSource): boolean {
     const { held, packed, packedForm } = leaf;
     // A leaf with items that the file cannot return stays in memory, and is not tried again before it changes.
-    const copy = source.atHand?.copy;
+    const copy = source.localStates?.copy;
     const isUnreturnable = (item: CachedItem): boolean =>
       copy === undefined ? !item.isEvictable() : item.undecodable || item.unreadable !== undefined;
     if (held.some(isUnreturnable)) return true;

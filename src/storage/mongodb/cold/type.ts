@@ -42,7 +42,7 @@ const MARK = Buffer.of(1);
 
 /** One type of a `ColdFile`: what its cache has stored there, and how far a later process could resume from it. */
 export class ColdType {
-  readonly atHand: LocalStates;
+  readonly states: LocalStates;
   private load: number;
   /** The previous load, which readers of past states may still need. */
   private before = 0;
@@ -61,7 +61,7 @@ export class ColdType {
   ) {
     this.load = file.newLoad();
     this.savedAt = source.clock.monotonic();
-    this.atHand = {
+    this.states = {
       read: (key, revision) => this.read(key, revision),
       walk: (visit) => this.walk(visit),
       copy: {

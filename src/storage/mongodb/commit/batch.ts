@@ -2,15 +2,14 @@ import { StorageError } from '../../errors.js';
 import { decodedForm } from '../../encode.js';
 import type { EncodedObject, LogEvent, Revision, StoredObject, WriteRequest, WriteResult } from '../../interfaces.js';
 import { withRevision } from '../../object-bytes.js';
-import { encodeRecord, readRecord, recordOf, UNCHECKED } from '../../record.js';
+import { encodeRecord, readRecord, recordOf } from '../../record.js';
 import type { BatchDocument, Entry } from '../documents.js';
 import type { Followed } from '../following/follower.js';
 import { headId, type KnownState } from '../following/known-states.js';
 
-/** A write waiting for its commit. Tests of corruption set `raw` bytes in place of its value. */
+/** A write waiting for its commit. */
 export interface PendingWrite {
   readonly request: WriteRequest;
-  readonly raw: Uint8Array | undefined;
   /** When the write arrived, in monotonic milliseconds. */
   readonly since: number;
   /** The deadline in monotonic milliseconds, after which the write is rejected. An outage brings it forward. */
@@ -93,7 +92,7 @@ export class Batch {
       return;
     }
     const revision = this.last + 1;
-    if (value === undefined && write.raw === undefined) {
+    if (value === undefined) {
       if (current === undefined) {
         write.resolve({ outcome: 'conflict', current });
         return;
@@ -103,22 +102,13 @@ export class Batch {
       this.addEvent(write, { revision, resource, key, type: 'DELETED', object, previous: current });
       return;
     }
-    const record =
-      write.raw === undefined
-        ? value && encodeRecord(value, revision)
-        : recordOf({ bytes: write.raw, flags: UNCHECKED });
-    if (record === undefined) return;
+    const record = encodeRecord(value, revision);
     const content = readRecord(record);
     if (content.bytes.length > this.options.maxObjectBytes) {
       write.reject(tooLarge(content.bytes.length, this.options.maxObjectBytes));
       return;
     }
-    const object: StoredObject = {
-      key,
-      revision,
-      ...content,
-      ...(write.raw === undefined ? decodedForm(value) : undefined),
-    };
+    const object: StoredObject = { key, revision, ...content, ...decodedForm(value) };
     const type = current === undefined ? 'ADDED' : 'MODIFIED';
     this.addEvent(write, { revision, resource, key, type, object, previous: current }, record);
   }
@@ -141,7 +131,7 @@ export class Batch {
       ...(previous === undefined ? {} : { before: recordOf(previous) }),
     });
     this.events.push(event);
-    this.values.push(write.raw === undefined ? write.request.value : undefined);
+    this.values.push(write.request.value);
     this.made.set(headId(resource, key), record === undefined ? undefined : object);
     this.decide(write, { outcome: 'committed', object });
   }

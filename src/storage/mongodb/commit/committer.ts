@@ -105,14 +105,14 @@ export class Committer {
     this.freshness = new HeadFreshness(clock, historyMillis / 2, () => this.read(follower.catchUp()));
   }
 
-  write(request: WriteRequest, raw?: Uint8Array): Promise<WriteResult> {
+  write(request: WriteRequest): Promise<WriteResult> {
     return new Promise((resolve, reject) => {
       if (this.waiting.length >= MAX_WAITING) {
         reject(new StorageError('unavailable', `${this.waiting.length} writes are already waiting for the store`));
         return;
       }
       const since = this.options.clock.monotonic();
-      this.waiting.push({ request, raw, since, deadline: since + this.options.writeMillis, resolve, reject });
+      this.waiting.push({ request, since, deadline: since + this.options.writeMillis, resolve, reject });
       this.health.waits();
       this.running ??= this.run();
       this.check();
