@@ -37,7 +37,8 @@ export async function* examineStandalone(
     const store = await checkStore(options, clock);
     inUse = store.verdict === 'skipped';
     yield store;
-    const owner = store.verdict === 'ok' ? await checkStoreOwner(options, () => Promise.resolve(STANDALONE)) : undefined;
+    const owner =
+      store.verdict === 'ok' ? await checkStoreOwner(options, () => Promise.resolve(STANDALONE)) : undefined;
     if (owner !== undefined) yield owner;
     yield checkFiles(options);
     yield checkOwnCertificates(options, clock.now());

@@ -20,7 +20,8 @@ describe('checkStore', () => {
       mongodbUriFile: '',
       mongodbDatabase: 'annex',
       mongodbLogOverrides: [],
-      mongodbFormerCluster: '', mongodbContinueAbove: 0,
+      mongodbFormerCluster: '',
+      mongodbContinueAbove: 0,
     };
     const rest = { dataDir, historyWindow: 300_000, given: new Set<string>() };
     return lineOf(await checkStore({ ...options, ...rest, ...over }, systemClock));

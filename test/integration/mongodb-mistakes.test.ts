@@ -186,8 +186,8 @@ described('restores', () => {
     expect(shown).not.toContain('gone');
     const objects = async (): Promise<Map<string, number>> =>
       new Map(
-        digList(treeOf(await http.get(MAPS)), 'items').map((item) => [
-          `shop/${digText(item, 'metadata', 'name')}`,
+        digList(treeOf(await http.get('/api/v1/configmaps')), 'items').map((item) => [
+          `${digText(item, 'metadata', 'namespace')}/${digText(item, 'metadata', 'name')}`,
           Number(digText(item, 'metadata', 'resourceVersion')),
         ]),
       );

@@ -58,7 +58,14 @@ test('an object with a damaged record is reported by its key, and the rest is se
 
 describe('annex doctor --verify-store', () => {
   const check = async (storageBackend = 'embedded'): Promise<string> => {
-    const mongodb = { mongodbUri: '', mongodbUriFile: '', mongodbDatabase: 'annex', mongodbLogOverrides: [], mongodbFormerCluster: '', mongodbContinueAbove: 0 };
+    const mongodb = {
+      mongodbUri: '',
+      mongodbUriFile: '',
+      mongodbDatabase: 'annex',
+      mongodbLogOverrides: [],
+      mongodbFormerCluster: '',
+      mongodbContinueAbove: 0,
+    };
     const options = {
       storageBackend,
       dataDir: directory,

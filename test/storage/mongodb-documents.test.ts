@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../src/apimachinery/json/json.js';
 import { encodeObject } from '../../src/storage/encode.js';
-import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
+import { MongoBackend } from '../../src/storage/mongodb/backend.js';
+import type { MongoOptions } from '../../src/storage/mongodb/options.js';
 import { collect, commit, everything, put, RESOURCE } from './fixtures.js';
 import { Mongod, withClient } from './mongod.js';
 import { failureOf, hasMongod, mongodPath, mongoOptions, settled } from './mongodb-fixtures.js';

@@ -1,7 +1,8 @@
 import { StorageCacher } from '../../src/storage/cacher/cacher.js';
 import { RoutedCacher } from '../../src/storage/cacher/routed-cacher.js';
 import type { Backend } from '../../src/storage/interfaces.js';
-import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
+import { MongoBackend } from '../../src/storage/mongodb/backend.js';
+import type { MongoOptions } from '../../src/storage/mongodb/options.js';
 import { routedBackend, type LogSet } from '../../src/storage/routed-backend.js';
 import { EVERYTHING } from '../../src/apimachinery/selectors/selection-predicate.js';
 import type { WatchEvent } from '../../src/storage/cacher/interfaces.js';

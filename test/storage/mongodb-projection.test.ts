@@ -1,6 +1,7 @@
 import type { Db } from 'mongodb';
 import { encodeObject } from '../../src/storage/encode.js';
-import type { MongoBackend, MongoOptions } from '../../src/storage/mongodb/backend.js';
+import type { MongoBackend } from '../../src/storage/mongodb/backend.js';
+import type { MongoOptions } from '../../src/storage/mongodb/options.js';
 import { encodeRecord } from '../../src/storage/record.js';
 import { commit, everything, put, remove, RESOURCE, widget } from './fixtures.js';
 import { pause, withClient } from './mongod.js';

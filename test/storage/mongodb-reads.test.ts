@@ -1,5 +1,5 @@
 import { encodeObject } from '../../src/storage/encode.js';
-import type { MongoOptions } from '../../src/storage/mongodb/backend.js';
+import type { MongoOptions } from '../../src/storage/mongodb/options.js';
 import type { PendingWrite } from '../../src/storage/mongodb/commit/batch.js';
 import { KnownStates } from '../../src/storage/mongodb/following/known-states.js';
 import { readMissingStates, statesBefore } from '../../src/storage/mongodb/commit/states-before.js';

@@ -1,6 +1,7 @@
 import { StorageError } from '../../src/storage/errors.js';
 import { StorageCacher } from '../../src/storage/cacher/cacher.js';
-import type { MongoBackend, MongoOptions } from '../../src/storage/mongodb/backend.js';
+import type { MongoBackend } from '../../src/storage/mongodb/backend.js';
+import type { MongoOptions } from '../../src/storage/mongodb/options.js';
 import { keysOf, page, widgets } from './cacher-fixtures.js';
 import { documentsOf, dump, restore } from './dumps.js';
 import { commit, put, remove, RESOURCE } from './fixtures.js';

@@ -1,5 +1,6 @@
 import type { LogEvent } from '../../src/storage/interfaces.js';
-import { type MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
+import type { MongoBackend } from '../../src/storage/mongodb/backend.js';
+import type { MongoOptions } from '../../src/storage/mongodb/options.js';
 import { collect, commit, decode, describeEvent, everything, put, remove, RESOURCE } from './fixtures.js';
 import { Mongod, pause, ReplicaSet, until, withClient } from './mongod.js';
 import {

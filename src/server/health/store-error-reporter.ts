@@ -89,7 +89,9 @@ export class StoreErrorReporter implements MongoObserver {
   }
 
   resumed(log: string): void {
-    this.options.logger.info('the log in MongoDB, which was replaced, has been loaded; the store is in use again', { log });
+    this.options.logger.info('the log in MongoDB, which was replaced, has been loaded; the store is in use again', {
+      log,
+    });
   }
 
   indexFailed(resource: string, error: unknown): void {

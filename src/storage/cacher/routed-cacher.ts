@@ -13,7 +13,9 @@ export class RoutedCacher implements Cacher {
 
   constructor(
     private readonly logs: LogSet,
-    options: Omit<CacherOptions, 'backend' | 'budget' | 'warmth' | 'logId' | 'renewLogId'> & { readonly identities?: LogIdentities },
+    options: Omit<CacherOptions, 'backend' | 'budget' | 'warmth' | 'logId' | 'renewLogId'> & {
+      readonly identities?: LogIdentities;
+    },
   ) {
     const { budgetBytes = DEFAULT_BUDGET_BYTES, identities } = options;
     const budget = new Budget(budgetBytes);

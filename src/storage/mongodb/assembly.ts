@@ -3,7 +3,6 @@ import type { Db, MongoClient } from 'mongodb';
 import type { Clock } from '../../util/clock.js';
 import { StorageError } from '../errors.js';
 import type { Revision } from '../interfaces.js';
-import type { MongoOptions } from './backend.js';
 import { Appender } from './commit/appender.js';
 import { Committer } from './commit/committer.js';
 import { Writers } from './commit/writers.js';
@@ -15,6 +14,7 @@ import { LogFollower } from './following/follower.js';
 import { KnownStates, type RevisionLookup } from './following/known-states.js';
 import { layoutText, LogLayout } from './layout.js';
 import { newestBatch } from './log/read.js';
+import type { MongoOptions } from './options.js';
 import { claimDatabase } from './owner-cluster.js';
 import { Indexer } from './projection/indexes.js';
 import { Projector } from './projection/projector.js';
@@ -54,7 +54,7 @@ export interface AssemblyOptions {
   readonly onReplaced: (reason: string) => void;
 }
 
-export const FORMAT = 5;
+const FORMAT = 5;
 /** A batch holds the states before and after a write in one document, which may have 16 MiB. */
 const MAX_OBJECT_BYTES = (8 << 20) - (64 << 10);
 const HEAD_BYTES = 32 << 20;
