@@ -17,6 +17,7 @@ import { writeObject, writeTree } from '../responsewriters/object.js';
 import type { ResponseSink } from '../responsewriters/sink.js';
 import type { Query } from './request/query.js';
 import type { RoutedRequest, RequestScope } from '../router/scope.js';
+import { isStackOverflow } from '../../util/stack-overflow.js';
 
 /** Negotiates the response to a request for an object. */
 export function negotiateObject(scope: RequestScope, query: Query): ResponseSink {
@@ -86,7 +87,8 @@ function sinkOf(
 function offloadItems(scope: RequestScope): ResponseSink['offload'] {
   const { offload } = scope.environment;
   if (offload === undefined) return undefined;
-  return (object, form) => (offload.takes(scope, object.bytes.length) ? offload.item(scope, object, form) : undefined);
+  return (object, form, weight = object.bytes.length) =>
+    offload.takes(scope, weight) ? offload.item(scope, object, form) : undefined;
 }
 
 /** Writes the object that a write stored, or would have stored. */
@@ -107,7 +109,13 @@ export function writeCachedObject(scope: RequestScope, sink: ResponseSink, objec
   const { offload } = scope.environment;
   const isWanted = request.method !== 'HEAD' && isLargeObject(object, served, sink.media);
   if (isWanted && offload?.takes(scope, object.bytes.length) === true) return offload.read(scope, object);
-  return writeObject(sink, 200, object, served);
+  try {
+    return writeObject(sink, 200, object, served);
+  } catch (error) {
+    // Nothing has been sent: encoding comes first. The stack of a worker is enough.
+    if (!isStackOverflow(error) || offload?.takes(scope, Infinity) !== true) throw error;
+    return offload.read(scope, object);
+  }
 }
 
 export function writeListResult({ served }: RequestScope, sink: ResponseSink, result: ListResult): Promise<void> {
