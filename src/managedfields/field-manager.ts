@@ -125,7 +125,8 @@ export class FieldManager {
     if (configuration === undefined) return undefined;
     try {
       return this.merge.ownedByLastApplied(configuration, live);
-    } catch {
+    } catch (error) {
+      if (isStackOverflow(error)) throw error;
       // An annotation that does not match the type grants nothing.
       return undefined;
     }
@@ -201,6 +202,7 @@ function decodeLive(live: KubeObject | undefined): Managed {
   try {
     return Managed.decode(entriesOf(live) ?? []);
   } catch (error) {
+    if (isStackOverflow(error)) throw error;
     throw new Error(`failed to decode managed fields: ${messageOf(error)}`);
   }
 }
@@ -208,7 +210,8 @@ function decodeLive(live: KubeObject | undefined): Managed {
 function tryDecode(entries: readonly JsonValue[] | undefined): Managed | undefined {
   try {
     return Managed.decode(entries ?? []);
-  } catch {
+  } catch (error) {
+    if (isStackOverflow(error)) throw error;
     return undefined;
   }
 }

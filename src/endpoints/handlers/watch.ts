@@ -1,5 +1,5 @@
 import { RELIST_ELSEWHERE_MESSAGE } from '../../apimachinery/meta/adopted-definitions.js';
-import { type ApiError, newResourceExpired, toApiError } from '../../apimachinery/meta/errors.js';
+import { type ApiError, newInternalError, newResourceExpired, toApiError } from '../../apimachinery/meta/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
 import { handoverReason } from '../../registry/rest/served.js';
 import { parseResourceVersion } from '../../registry/generic/resource-version.js';
@@ -14,6 +14,7 @@ import { type ListOptions, listOptions } from './request/list-options.js';
 import { Query } from './request/query.js';
 import { negotiateWatch } from './respond.js';
 import type { RequestScope } from '../router/scope.js';
+import { isStackOverflow } from '../../util/stack-overflow.js';
 
 /** kube-apiserver's message for a type that it serves without a watch cache. */
 const TOO_OLD_UNCACHED = 'The resourceVersion for the provided watch is too old.';
@@ -167,7 +168,11 @@ class WatchStream {
       if (frame.shouldOffload(event) || (count > 0 && slicer?.isExhausted === true)) break;
       if (count > 0 && this.response.messages === true) break;
       if (event.single === true && frame.parts !== undefined) parts.push(...frame.parts(event));
-      else parts.push(event.encoded(frame));
+      else {
+        const bytes = encodedHere(event, frame);
+        if (bytes === undefined) break;
+        parts.push(bytes);
+      }
       this.started = true;
       count++;
     }
@@ -188,7 +193,8 @@ class WatchStream {
         const offloaded = frame.shouldOffload(event) ? frame.offload(event) : undefined;
         // An event encoded on this thread gets a turn of the event loop of its own.
         if (offloaded === undefined) await yieldNow();
-        const bytes = offloaded === undefined ? event.encoded(frame) : await offloaded;
+        const bytes = await (offloaded ?? encodedHere(event, frame) ?? frame.offload(event));
+        if (bytes === undefined) throw newInternalError('the object is nested too deeply');
         if (this.isOver()) return;
         if (!this.write([bytes], 1)) await this.drained();
       }
@@ -306,5 +312,15 @@ class WatchStream {
     this.watcher?.stop();
     this.response.end();
     this.finish?.();
+  }
+}
+
+/** Encodes an event on this thread. Undefined if it is nested too deeply for the stack. */
+function encodedHere(event: WatchEvent, frame: OffloadableFrame): Uint8Array | undefined {
+  try {
+    return event.encoded(frame);
+  } catch (error) {
+    if (isStackOverflow(error)) return undefined;
+    throw error;
   }
 }

@@ -74,7 +74,8 @@ function formatOf(type: string, body: Buffer): Format {
 }
 
 function add(content: Content, text: Uint8Array, format: Format): void {
-  const levels = format === 'json' ? addJson(content, text) : format === 'yaml' ? addYaml(content, text) : binaryLevels(text);
+  const levels =
+    format === 'json' ? addJson(content, text) : format === 'yaml' ? addYaml(content, text) : binaryLevels(text);
   if (format === 'binary') content.objects += text.length;
   if (levels > content.levels) content.levels = levels;
 }
