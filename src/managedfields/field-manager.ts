@@ -16,6 +16,7 @@ import { KUBECTL, lastApplied, updateLastApplied } from './last-applied.js';
 import { Managed } from './managed.js';
 import { kindText, StructuredMerge, withoutManagedFields } from './structured-merge.js';
 import { messageOf } from '../util/error-message.js';
+import { isStackOverflow } from '../util/stack-overflow.js';
 
 /** The manager name of an update until it is known whether the update changed anything. */
 const CURRENT_OPERATION = 'current-operation';
@@ -44,14 +45,14 @@ export class FieldManager {
    * `manager` (if empty: `unknown`). Sets or removes `next.metadata.managedFields`, changes nothing else, and returns
    * `next`. Unchanged entries are the same objects as in `next` or `live`, so copy them before modifying them in place.
    * A failure (for example an object that does not match its schema) never fails the request: the object then keeps the
-   * managedFields of `live`. The only error that is thrown is ConversionPending, and `next` is then unchanged.
+   * managedFields of `live`. The only errors that are thrown are ConversionPending and that of a full stack, and `next` is then unchanged.
    */
   update(live: KubeObject | undefined, next: KubeObject, manager: string): KubeObject {
     let entries: ManagedFieldsEntry[] | undefined;
     try {
       entries = this.updated(live, next, manager);
     } catch (error) {
-      if (error instanceof ConversionPending) throw error;
+      if (error instanceof ConversionPending || isStackOverflow(error)) throw error;
       this.options.onError?.(error, next);
       entries = live?.metadata.managedFields;
     }
@@ -72,7 +73,7 @@ export class FieldManager {
       return this.applied(live, configuration, by);
     } catch (error) {
       if (error instanceof ConflictsError) throw conflictError(error.conflicts);
-      if (error instanceof ApiError || error instanceof ConversionPending) throw error;
+      if (error instanceof ApiError || error instanceof ConversionPending || isStackOverflow(error)) throw error;
       throw new ApiError(500, '', messageOf(error));
     }
   }
@@ -124,7 +125,8 @@ export class FieldManager {
     if (configuration === undefined) return undefined;
     try {
       return this.merge.ownedByLastApplied(configuration, live);
-    } catch {
+    } catch (error) {
+      if (isStackOverflow(error)) throw error;
       // An annotation that does not match the type grants nothing.
       return undefined;
     }
@@ -141,7 +143,7 @@ export class FieldManager {
     try {
       this.track(this.empty, live, managed, 'before-first-apply');
     } catch (error) {
-      if (error instanceof ConversionPending) throw error;
+      if (error instanceof ConversionPending || isStackOverflow(error)) throw error;
       const why = messageOf(error);
       throw new ApiError(500, '', `failed to create manager for existing fields: ${why}`);
     }
@@ -200,6 +202,7 @@ function decodeLive(live: KubeObject | undefined): Managed {
   try {
     return Managed.decode(entriesOf(live) ?? []);
   } catch (error) {
+    if (isStackOverflow(error)) throw error;
     throw new Error(`failed to decode managed fields: ${messageOf(error)}`);
   }
 }
@@ -207,7 +210,8 @@ function decodeLive(live: KubeObject | undefined): Managed {
 function tryDecode(entries: readonly JsonValue[] | undefined): Managed | undefined {
   try {
     return Managed.decode(entries ?? []);
-  } catch {
+  } catch (error) {
+    if (isStackOverflow(error)) throw error;
     return undefined;
   }
 }

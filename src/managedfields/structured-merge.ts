@@ -15,6 +15,7 @@ import type { Type } from '../structured-merge-diff/schema/schema.js';
 import { type Managers, type TypedValue, Updater } from '../structured-merge-diff/updater.js';
 import { type ListItems, validateValue } from '../structured-merge-diff/validate.js';
 import { messageOf } from '../util/error-message.js';
+import { isStackOverflow } from '../util/stack-overflow.js';
 import { ConversionPending, type FieldManagerOptions, MissingVersionError } from './interfaces.js';
 
 const pathSet = (paths: readonly (readonly string[])[]): FieldSet =>
@@ -109,6 +110,7 @@ export class StructuredMerge {
       validateValue(type, valid === undefined ? object : withoutShared(object, valid), items);
       return { version: this.version, type, value: object };
     } catch (error) {
+      if (isStackOverflow(error)) throw error;
       const why = messageOf(error);
       throw new ApiError(500, '', `${failure} (${describe(object)})${to}: ${why}`);
     }
@@ -127,7 +129,7 @@ export class StructuredMerge {
       return { version, type, value };
     } catch (error) {
       if (error instanceof MissingVersionError) return undefined;
-      if (error instanceof ConversionPending) throw error;
+      if (error instanceof ConversionPending || isStackOverflow(error)) throw error;
       throw new Error(`${failure}${messageOf(error)}`);
     }
   }

@@ -14,6 +14,11 @@ import { OffloadPool, type WorkerLink } from './pool.js';
 import { poolMetrics } from './pool-metrics.js';
 
 const MOST_WORKERS = 2;
+/**
+ * The stack of a worker, in MiB; memory is used only as far as a request needs it. Writes and reads of values of 9,990
+ * levels pass with it (test/integration/deep-values.test.ts).
+ */
+const STACK = 256;
 /** The heap limit of a worker, in MiB. The largest request takes a fraction of it. */
 const HEAP = 768;
 
@@ -57,7 +62,7 @@ function spawn(program: string, settings: WorkerSettings): WorkerLink {
     workerData: settings,
     // The flags of the process, such as those for profilers, apply to the main thread only.
     execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: HEAP },
+    resourceLimits: { maxOldGenerationSizeMb: HEAP, stackSizeMb: STACK },
   });
   // A worker must not keep the process alive.
   worker.unref();

@@ -43,6 +43,11 @@ export const HASH_STEP_BYTES = 4096 * KIB;
 
 /** Writes of at least this weight (`weightOf`). A write of 3 MiB takes a second in all its stages, so one of 64 KiB takes about 20 ms. */
 export const OFFLOAD_WRITE_BYTES = 64 * KIB;
+/**
+ * Writes with a body or a stored object of more levels than this, whatever their weight: only workers have a stack for 10,000. The main
+ * thread's is enough for about 1,000 in the functions that need most.
+ */
+export const OFFLOAD_LEVELS = 200;
 /** Writes below this weight do not wait for a worker to load, which takes 0.4 s; the main thread needs 40 ms for them. */
 export const OFFLOAD_WAIT_BYTES = 128 * KIB;
 /**

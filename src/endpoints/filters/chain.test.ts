@@ -126,6 +126,8 @@ describe('the handler chain', () => {
       throw newNotFound({ group: '', resource: 'pods' }, 'x');
     };
     expect(message(await stage.run())).toBe('pods "x" not found');
+    stage.handler = () => Promise.reject(new RangeError('Maximum call stack size exceeded'));
+    expect(message(await stage.run())).toBe('the request or the object is nested too deeply');
     stage.handler = () => Promise.reject(new TypeError('x is undefined'));
     const response = await stage.run();
     expect(response.statusCode).toBe(500);

@@ -1,5 +1,6 @@
 import { messageOf } from '../../util/error-message.js';
-import { ApiError, toApiError } from '../../apimachinery/meta/errors.js';
+import { isStackOverflow } from '../../util/stack-overflow.js';
+import { ApiError, newBadRequest, toApiError } from '../../apimachinery/meta/errors.js';
 import { rescue } from '../../util/maybe-promise.js';
 import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
@@ -25,6 +26,8 @@ export function withPanicRecovery(next: Step, config: Pick<ChainConfig, 'logger'
     if (exchange.response.headersSent) {
       config.metrics.aborted(exchange);
       exchange.destroy();
+    } else if (isStackOverflow(error)) {
+      config.writeStatus(exchange, newBadRequest('the request or the object is nested too deeply'));
     } else if (isPanic(error)) {
       writeText(exchange.response, 500, 'This request caused apiserver to panic. Look in the logs for details.');
     } else {

@@ -2,6 +2,7 @@ import { yieldNow } from '../../scheduling/slicer.js';
 import { OFFLOAD_WRITE_BYTES, RULES_MILLIS, RULES_UNITS, RULES_YIELD_POINTS } from '../../scheduling/thresholds.js';
 import type { Offload, RequestScope } from './scope.js';
 import { weightOf } from './request/weight.js';
+import { isStackOverflow } from '../../util/stack-overflow.js';
 
 /** Offloads a write that weighs too much. Returns undefined if it does not, or if it cannot be offloaded. */
 export function offloadLarge(scope: RequestScope, body: Buffer): Promise<void> | undefined {
@@ -56,8 +57,10 @@ async function runOnMainThread(
   try {
     await write();
   } catch (error) {
-    if (!(error instanceof SlowRulesError)) throw error;
-    offload.expensive.observe(scope.served, weight);
+    if (isStackOverflow(error)) {
+      if (!offload.takes(scope, Infinity)) throw error;
+    } else if (error instanceof SlowRulesError) offload.expensive.observe(scope.served, weight);
+    else throw error;
     await yieldNow();
     await offload.run(scope, body);
   }

@@ -15,6 +15,7 @@ import { writeObject, writeTree } from '../responsewriters/object.js';
 import type { ResponseSink } from '../responsewriters/sink.js';
 import type { Query } from './request/query.js';
 import { isOffloadable, type KindScope, type RoutedRequest, type RequestScope } from './scope.js';
+import { isStackOverflow } from '../../util/stack-overflow.js';
 
 /** Negotiates the response to a request for an object. */
 export function negotiateObject(scope: KindScope<object>, query: Query): ResponseSink {
@@ -84,7 +85,8 @@ function sinkOf(
 function offloadItems(scope: KindScope<object>): ResponseSink['offload'] {
   const { offload } = scope.environment;
   if (offload === undefined || !isOffloadable(scope)) return undefined;
-  return (object, form) => (offload.takes(scope, object.bytes.length) ? offload.item(scope, object, form) : undefined);
+  return (object, form, weight = object.bytes.length) =>
+    offload.takes(scope, weight) ? offload.item(scope, object, form) : undefined;
 }
 
 /** Writes the object that a write stored, or would have stored. */
@@ -113,7 +115,13 @@ export function writeCachedObject(
   const isWanted = request.method !== 'HEAD' && isLargeObject(object, served, sink.media);
   if (isWanted && isOffloadable(scope) && offload?.takes(scope, object.bytes.length) === true)
     return offload.read(scope, object);
-  return writeObject(sink, 200, object, served);
+  try {
+    return writeObject(sink, 200, object, served);
+  } catch (error) {
+    // Nothing has been sent: encoding comes first. The stack of a worker is enough.
+    if (!isStackOverflow(error) || !isOffloadable(scope) || offload?.takes(scope, Infinity) !== true) throw error;
+    return offload.read(scope, object);
+  }
 }
 
 export function writeListResult({ served }: KindScope<object>, sink: ResponseSink, result: ListResult): Promise<void> {

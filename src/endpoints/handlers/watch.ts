@@ -1,4 +1,4 @@
-import { type ApiError, toApiError } from '../../apimachinery/meta/errors.js';
+import { type ApiError, newInternalError, toApiError } from '../../apimachinery/meta/errors.js';
 import type { Watcher } from '../../registry/rest/storage.js';
 import { interpretStorageError } from '../../storage/interpret-error.js';
 import { parseResourceVersion } from '../../storage/resource-version.js';
@@ -12,6 +12,7 @@ import { type ListOptions, listOptions } from './request/list-options.js';
 import { Query } from './request/query.js';
 import { negotiateWatch } from './respond.js';
 import type { KindScope } from './scope.js';
+import { isStackOverflow } from '../../util/stack-overflow.js';
 
 /** The size of the length prefix of each event in Protobuf. */
 const LENGTH_BYTES = 4;
@@ -103,7 +104,11 @@ class WatchStream {
       if (frame.shouldOffload(event) || (count > 0 && slicer?.isExhausted === true)) break;
       if (count > 0 && this.response.messages === true) break;
       if (event.single === true && frame.parts !== undefined) parts.push(...frame.parts(event));
-      else parts.push(event.encoded(frame));
+      else {
+        const bytes = encodedHere(event, frame);
+        if (bytes === undefined) break;
+        parts.push(bytes);
+      }
       this.started = true;
       count++;
     }
@@ -124,7 +129,8 @@ class WatchStream {
         const offloaded = frame.shouldOffload(event) ? frame.offload(event) : undefined;
         // An event encoded on this thread gets a turn of the event loop of its own.
         if (offloaded === undefined) await yieldNow();
-        const bytes = offloaded === undefined ? event.encoded(frame) : await offloaded;
+        const bytes = await (offloaded ?? encodedHere(event, frame) ?? frame.offload(event));
+        if (bytes === undefined) throw newInternalError('the object is nested too deeply');
         if (this.isOver()) return;
         if (!this.write([bytes], 1)) await this.drained();
       }
@@ -236,5 +242,15 @@ class WatchStream {
     this.watcher?.stop();
     this.response.end();
     this.finish?.();
+  }
+}
+
+/** Encodes an event on this thread. Undefined if it is nested too deeply for the stack. */
+function encodedHere(event: WatchEvent, frame: OffloadableFrame): Uint8Array | undefined {
+  try {
+    return event.encoded(frame);
+  } catch (error) {
+    if (isStackOverflow(error)) return undefined;
+    throw error;
   }
 }

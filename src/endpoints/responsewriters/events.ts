@@ -160,7 +160,9 @@ function offloadable(
   const start = (event: WatchEvent): Promise<Uint8Array> | undefined => {
     const { object } = event;
     if (object === undefined) return undefined;
-    return offload?.(object, { ...form, includeObject, now: clock.now() })?.then((bytes) =>
+    // A small object is offloaded only because the stack of this thread is too small for it.
+    const weight = isLargeObject(object, view, form) ? object.bytes.length : Infinity;
+    return offload?.(object, { ...form, includeObject, now: clock.now() }, weight)?.then((bytes) =>
       event.encoded({ id: frame.id, encode: () => around(event, bytes) }),
     );
   };

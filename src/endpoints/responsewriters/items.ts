@@ -7,6 +7,7 @@ import { type Encoder, encoderOf } from './encoders.js';
 import type { ItemForm, ResponseSink } from './sink.js';
 import { representationOf, shapeOf } from './shapes.js';
 import { parseIncludeObject, type TableRows, tableRows } from './table.js';
+import { isStackOverflow } from '../../util/stack-overflow.js';
 
 function itemForm({ media, includeObject, clock }: ResponseSink): ItemForm {
   const { encoding, pretty, as, asVersion } = media;
@@ -84,6 +85,22 @@ function holdsLongItems(list: CachedList): boolean {
   return false;
 }
 
+/** Renders an item on this thread, or on a worker if it is nested too deeply for the stack of this one. */
+function renderOrOffload(
+  object: CachedObject,
+  view: VersionView,
+  form: ItemForm,
+  { protobuf, offload }: ResponseSink,
+): Uint8Array | Promise<Uint8Array> {
+  try {
+    return renderItem(object, view, form, protobuf);
+  } catch (error) {
+    const offloaded = isStackOverflow(error) ? offload?.(object, form, Infinity) : undefined;
+    if (offloaded === undefined) throw error;
+    return offloaded;
+  }
+}
+
 async function* oneByOne(list: CachedList, view: VersionView, sink: ResponseSink): AsyncGenerator<Uint8Array> {
   const { media, protobuf, offload } = sink;
   const form = itemForm(sink);
@@ -91,7 +108,7 @@ async function* oneByOne(list: CachedList, view: VersionView, sink: ResponseSink
   let first = true;
   for (const object of list.items()) {
     const offloaded = isLargeObject(object, view, form) ? offload?.(object, form) : undefined;
-    const bytes = offloaded === undefined ? renderItem(object, view, form, protobuf) : await offloaded;
+    const bytes = await (offloaded ?? renderOrOffload(object, view, form, sink));
     if (!first && separator.length > 0) yield separator;
     yield bytes;
     first = false;

@@ -23,7 +23,8 @@ export interface ResponseSink extends ByteSink {
   /** The query parameter `includeObject`, unparsed. */
   readonly includeObject: string | undefined;
   /** Encodes a large item on a worker thread; undefined if it must be encoded on this thread. */
-  readonly offload: ((object: CachedObject, form: ItemForm) => Promise<Uint8Array> | undefined) | undefined;
+  readonly offload:
+    ((object: CachedObject, form: ItemForm, weight?: number) => Promise<Uint8Array> | undefined) | undefined;
 }
 
 /** The ListMeta of a list. */

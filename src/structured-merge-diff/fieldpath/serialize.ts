@@ -3,8 +3,8 @@ import { isEmptyMap } from '../schema/kinds.js';
 import { FieldSet, nonEmpty, type SetNode } from './field-set.js';
 import { PathElement } from './path-element.js';
 
-/** The maximum nesting of a set that is read. Sets that Annex writes are nowhere near it. */
-export const MAX_DEPTH = 1000;
+/** The maximum nesting of a set that is read. As in kube-apiserver, it is that of JSON. */
+export const MAX_DEPTH = 10_000;
 
 /** Returns the FieldsV1 form of a set, with sorted keys. Every call returns a new object. */
 export function toFieldsV1(set: FieldSet): JsonObject {
