@@ -29,7 +29,8 @@ export function wipeSystemFields(meta: ObjectMeta): void {
 function wipeUnreadable(meta: ObjectMeta): void {
   const unreadable = meta[FACTS]?.unreadable;
   if (unreadable === undefined) return;
-  const { uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, selfLink, ...members } = unreadable.members;
+  const { uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, selfLink, ...members } =
+    unreadable.members;
   const { unreadable: _, ...facts } = meta[FACTS] ?? {};
   meta[FACTS] = Object.keys(members).length === 0 ? facts : { ...facts, unreadable: { ...unreadable, members } };
 }

@@ -115,10 +115,12 @@ function setWarnings(crd: KubeObject): string[] {
       return false;
     });
   }
-  return [...types].sort().map(
-    (type) =>
-      `x-kubernetes-list-type: set for items of type ${quote(type)} is not supported by server-side apply or CEL validation rules`,
-  );
+  return [...types]
+    .sort()
+    .map(
+      (type) =>
+        `x-kubernetes-list-type: set for items of type ${quote(type)} is not supported by server-side apply or CEL validation rules`,
+    );
 }
 
 const formatWarnings = (formats: ReadonlySet<string>): string[] =>
