@@ -133,7 +133,7 @@ function boundOf(expr: Expr, name: string): string {
       `${name}: hex value too long (${Buffer.byteLength(hex)} chars, max 17): ${quote(hex)}`,
     );
   }
-  const wrong = [...hex].find((char) => !/[0-9a-f]/.test(char));
+  const wrong = /[^0-9a-f]/u.exec(hex)?.[0];
   if (wrong !== undefined) {
     throw new ShardSelectorError(`${name}: invalid hex character ${quote(wrong)} in ${quote(value)}`);
   }
