@@ -97,7 +97,12 @@ function write(name, text) {
 }
 
 function go(...args) {
-  return execFileSync('go', args, { cwd: tools, encoding: 'utf8', maxBuffer: 2 ** 28, env: { ...process.env, CGO_ENABLED: '0' } });
+  return execFileSync('go', args, {
+    cwd: tools,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+    env: { ...process.env, CGO_ENABLED: '0' },
+  });
 }
 
 function ofModules() {
@@ -171,7 +176,10 @@ async function ofServer() {
     for (const version of SCHEMAS) {
       const { components } = await get(`/openapi/v3/${version}`);
       const schemas = Object.entries(components.schemas).filter(([name]) => !UNSERVED.test(name));
-      write(`openapi/${version.replaceAll('/', '__')}.json`, `${JSON.stringify(withoutProse(Object.fromEntries(schemas)))}\n`);
+      write(
+        `openapi/${version.replaceAll('/', '__')}.json`,
+        `${JSON.stringify(withoutProse(Object.fromEntries(schemas)))}\n`,
+      );
     }
     write('rbac-defaults.json', `${JSON.stringify(await defaultRoles(get), null, 1)}\n`);
     const table = 'application/json;as=Table;g=meta.k8s.io;v=v1';
@@ -206,7 +214,14 @@ async function defaultRoles(get) {
     const path = `/apis/rbac.authorization.k8s.io/v1/${kind.toLowerCase()}s?labelSelector=kubernetes.io/bootstrapping%3Drbac-defaults`;
     for (const { metadata, ...rest } of (await get(path)).items) {
       const { annotations, labels, name, namespace } = metadata;
-      all.push(sorted({ apiVersion: 'rbac.authorization.k8s.io/v1', kind, metadata: { annotations, labels, name, namespace }, ...rest }));
+      all.push(
+        sorted({
+          apiVersion: 'rbac.authorization.k8s.io/v1',
+          kind,
+          metadata: { annotations, labels, name, namespace },
+          ...rest,
+        }),
+      );
     }
   }
   return all;

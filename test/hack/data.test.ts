@@ -14,7 +14,10 @@ const hasGo = spawnSync('go', ['version']).status === 0;
       const names = execFileSync(process.execPath, ['hack/data.mjs', folder], { encoding: 'utf8' }).trim().split('\n');
       expect(names).toContain('rbac-defaults.json');
       for (const name of names) {
-        expect([name, readFileSync(join(folder, name), 'utf8')]).toEqual([name, readFileSync(join('data', name), 'utf8')]);
+        expect([name, readFileSync(join(folder, name), 'utf8')]).toEqual([
+          name,
+          readFileSync(join('data', name), 'utf8'),
+        ]);
       }
     } finally {
       rmSync(folder, { recursive: true, force: true });

@@ -1,4 +1,13 @@
-import { FieldPath, type FieldError, forbidden, invalid, notSupported, Printed, required, tooLong } from '../meta/field-error.js';
+import {
+  FieldPath,
+  type FieldError,
+  forbidden,
+  invalid,
+  notSupported,
+  Printed,
+  required,
+  tooLong,
+} from '../meta/field-error.js';
 import { deepEqual, type JsonValue } from '../json/json.js';
 import {
   compareUtf8,

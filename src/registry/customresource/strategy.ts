@@ -36,8 +36,7 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
     validateCreate(context, object) {
       const typeErrors = validateTypeMeta(gvk, object);
       const mistyped = typeErrors.length > 0;
-      const validMeta = (): FieldError[] =>
-        validateObjectMeta(object.metadata, scopeOf(options), nameIsDnsSubdomain);
+      const validMeta = (): FieldError[] => validateObjectMeta(object.metadata, scopeOf(options), nameIsDnsSubdomain);
       const before = mistyped ? typeErrors : metadataErrors(object, validMeta);
       return [
         ...before,

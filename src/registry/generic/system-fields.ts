@@ -24,12 +24,13 @@ export function wipeSystemFields(meta: ObjectMeta): void {
   wipeUnreadable(meta);
 }
 
+const WIPED = new Set(['uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink']);
+
 /** Forgets values of those fields that were no metadata of their type. */
 function wipeUnreadable(meta: ObjectMeta): void {
   const unreadable = meta[FACTS]?.unreadable;
   if (unreadable === undefined) return;
-  const { uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, selfLink, ...members } =
-    unreadable.members;
+  const members = Object.fromEntries(Object.entries(unreadable.members).filter(([name]) => !WIPED.has(name)));
   const { unreadable: _, ...facts } = meta[FACTS] ?? {};
   meta[FACTS] = Object.keys(members).length === 0 ? facts : { ...facts, unreadable: { ...unreadable, members } };
 }

@@ -162,12 +162,7 @@ const BY_OVERLOAD = new Map<string, CallCost>([
   ['ends_with_string', ofSecond],
   ['contains_string', (args) => traverse(sizeOf(args[0])) * traverse(sizeOf(args[1]))],
 ]);
-for (const id of [
-  'string_to_bytes',
-  'bytes_to_string',
-  'strings_quote',
-  'string_format',
-]) {
+for (const id of ['string_to_bytes', 'bytes_to_string', 'strings_quote', 'string_format']) {
   BY_OVERLOAD.set(id, ofFirst);
 }
 for (const id of ['equals', 'not_equals']) BY_OVERLOAD.set(id, ofSmaller);

@@ -52,13 +52,19 @@ function rangesOf(text: string): ShardRange[] {
     if (expression === '') {
       throw new ShardSelectorError('empty shard selector is not allowed; omit the parameter for unfiltered lists');
     }
-    const { expr, issues } = Parser.parse(expression, { macros: new Map(), optionalSyntax: false, escapedFields: true });
+    const { expr, issues } = Parser.parse(expression, {
+      macros: new Map(),
+      optionalSyntax: false,
+      escapedFields: true,
+    });
     if (issues[0] !== undefined) throw new ShardSelectorError(`CEL parse error: ${issues[0].message}`);
     const ranges = [...walk(expr)];
     for (const { field } of ranges) {
       const first = ranges[0]?.field ?? '';
       if (field !== first) {
-        throw new ShardSelectorError(`all shard ranges must use the same field, got ${quote(first)} and ${quote(field)}`);
+        throw new ShardSelectorError(
+          `all shard ranges must use the same field, got ${quote(first)} and ${quote(field)}`,
+        );
       }
     }
     return ranges;
@@ -113,9 +119,7 @@ function fieldOf(expr: Expr): string {
 
 function boundOf(expr: Expr, name: string): string {
   if (expr.kind !== 'literal') {
-    throw new ShardSelectorError(
-      `${name} must be a string literal (e.g. '0xff'), got expression kind ${kindOf(expr)}`,
-    );
+    throw new ShardSelectorError(`${name} must be a string literal (e.g. '0xff'), got expression kind ${kindOf(expr)}`);
   }
   const { value } = expr;
   if (typeof value !== 'string') {
@@ -129,14 +133,12 @@ function boundOf(expr: Expr, name: string): string {
       `${name}: hex value too long (${Buffer.byteLength(hex)} chars, max 17): ${quote(hex)}`,
     );
   }
-  const wrong = [...hex].find((char) => !/[0-9a-f]/.test(char));
+  const wrong = /[^0-9a-f]/u.exec(hex)?.[0];
   if (wrong !== undefined) {
     throw new ShardSelectorError(`${name}: invalid hex character ${quote(wrong)} in ${quote(value)}`);
   }
   if (hex.length === 17 && value !== LAST) {
-    throw new ShardSelectorError(
-      `${name}: 17-digit hex value must be '${LAST}' (2^64), got ${quote(value)}`,
-    );
+    throw new ShardSelectorError(`${name}: 17-digit hex value must be '${LAST}' (2^64), got ${quote(value)}`);
   }
   if (hex.length < 16) {
     const padded = `0x${hex.padStart(16, '0')}`;

@@ -170,9 +170,7 @@ function validateCondition(condition: JsonObject, path: FieldPath): FieldError[]
   const text = (key: string): string => textAt(condition, key);
   const type = text('type');
   const errors =
-    type === ''
-      ? [required(path.child('type'), 'is required')]
-      : qualifiedNameErrors(type, path.child('type'));
+    type === '' ? [required(path.child('type'), 'is required')] : qualifiedNameErrors(type, path.child('type'));
   const status = text('status');
   errors.push(
     ...(status === '' ? [required(path.child('status'))] : choiceIfSet(status, path.child('status'), STATUSES)),

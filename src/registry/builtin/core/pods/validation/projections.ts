@@ -32,7 +32,12 @@ function bundleNameErrors(name: string, path: FieldPath): FieldError[] {
 }
 
 /** Validates the projection of a ClusterTrustBundle. `whole` is the path of the volume. */
-export function trustBundleErrors(source: JsonObject, at: FieldPath, whole: FieldPath, paths: Set<string>): FieldError[] {
+export function trustBundleErrors(
+  source: JsonObject,
+  at: FieldPath,
+  whole: FieldPath,
+  paths: Set<string>,
+): FieldError[] {
   const { name, signerName } = source;
   const errors: FieldError[] = [];
   if (typeof name === 'string' && typeof signerName === 'string') {
@@ -70,11 +75,14 @@ export function podCertificateErrors(
   if (expires !== undefined) {
     const path = at.child('maxExpirationSeconds');
     const most = signer.startsWith('kubernetes.io/') ? MAX_KUBERNETES_EXPIRATION : MAX_EXPIRATION;
-    const bound = (text: string): FieldError => invalid(path, expires, `if provided, maxExpirationSeconds must be ${text}`);
+    const bound = (text: string): FieldError =>
+      invalid(path, expires, `if provided, maxExpirationSeconds must be ${text}`);
     if (expires < MIN_EXPIRATION) errors.push(bound(`>= ${MIN_EXPIRATION}`));
     if (expires > most) errors.push(bound(`<= ${most}`));
   }
-  const files = ['credentialBundlePath', 'keyPath', 'certificateChainPath'].filter((name) => textAt(source, name) !== '');
+  const files = ['credentialBundlePath', 'keyPath', 'certificateChainPath'].filter(
+    (name) => textAt(source, name) !== '',
+  );
   for (const name of files) {
     const path = textAt(source, name);
     errors.push(...filePathErrors(path, at.child(name)), ...conflictErrors(path, whole, paths));

@@ -44,7 +44,14 @@ import { downwardFileErrors } from '../containers/field-refs.js';
 import { PULL_POLICIES } from '../fields.js';
 import { podCertificateErrors, trustBundleErrors } from './projections.js';
 
-const PROJECTIONS = ['secret', 'configMap', 'downwardAPI', 'serviceAccountToken', 'clusterTrustBundle', 'podCertificate'];
+const PROJECTIONS = [
+  'secret',
+  'configMap',
+  'downwardAPI',
+  'serviceAccountToken',
+  'clusterTrustBundle',
+  'podCertificate',
+];
 const CONFLICT = 'conflicting duplicate paths';
 
 /** Validates the projection of a key of a Secret or ConfigMap to a file. */
@@ -105,7 +112,8 @@ function projectedErrors(source: JsonObject, path: FieldPath): FieldError[] {
     const bundle = objectAt(one, 'clusterTrustBundle');
     if (bundle !== undefined) errors.push(...trustBundleErrors(bundle, at.child('clusterTrustBundle'), path, paths));
     const certificate = objectAt(one, 'podCertificate');
-    if (certificate !== undefined) errors.push(...podCertificateErrors(certificate, at.child('podCertificate'), path, paths));
+    if (certificate !== undefined)
+      errors.push(...podCertificateErrors(certificate, at.child('podCertificate'), path, paths));
     const count = PROJECTIONS.filter((name) => objectAt(one, name) !== undefined).length;
     return count > 1 ? [...errors, forbidden(at, 'may not specify more than 1 volume type per source')] : errors;
   });
