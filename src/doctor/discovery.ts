@@ -4,9 +4,10 @@ import { missingInDiscovery } from '../client/adoption/discovery.js';
 import { discoveredType } from '../controllers/adoption/switch/cluster-definitions.js';
 import type { KubeApiserver, KubeApiservers } from '../controllers/adoption/switch/kube-apiservers.js';
 import { isConditionTrue } from '../registry/customresource/definition.js';
+import { messageOf } from '../util/error-message.js';
 import { NEVER_ABORTED } from '../util/never-aborted.js';
 import type { Cluster } from './cluster.js';
-import { failed, type Finding, ok, skipped } from './finding.js';
+import { failed, type Finding, ok, skipped, warning } from './finding.js';
 
 const CHECK = 'discovery';
 
@@ -15,6 +16,7 @@ const CHECK = 'discovery';
  * namespaces pass others by. A group that an earlier version of Annex gave back may be missing.
  */
 export async function checkDiscovery(cluster: Cluster, servers: Pick<KubeApiservers, 'everywhere'>): Promise<Finding> {
+  let isMissing = false;
   try {
     const { status, body } = await cluster.call('GET', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
     if (status !== 200) return skipped(CHECK, `the cluster responded with status ${status}`);
@@ -22,12 +24,15 @@ export async function checkDiscovery(cluster: Cluster, servers: Pick<KubeApiserv
     const types = crds.filter((crd) => isConditionTrue(crd, 'Established')).map(discoveredType);
     const isListed = async (server: KubeApiserver): Promise<boolean> => {
       const missing = await missingInDiscovery(server, types);
-      if (missing !== '') throw new Error(missing);
-      return true;
+      if (missing === '') return true;
+      isMissing = true;
+      throw new Error(missing);
     };
     await servers.everywhere(CHECK, isListed, 0, NEVER_ABORTED);
     return ok(CHECK, '');
   } catch (error) {
+    // Not every cluster lets pods reach each kube-apiserver by its address.
+    if (!isMissing) return warning(CHECK, `not every kube-apiserver answers: ${messageOf(error)}`);
     return failed(
       CHECK,
       error,

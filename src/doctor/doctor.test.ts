@@ -5,6 +5,7 @@ import { type ClusterAnswer, ClusterError } from '../client/cluster-client.js';
 import { createCertificate, generateKey } from '../pki/certificates.js';
 import type { Cluster } from './cluster.js';
 import { type Clients, examineCluster } from './doctor.js';
+import { checkDiscovery } from './discovery.js';
 import { lineOf } from './finding.js';
 
 const REVIEWS = '/apis/authorization.k8s.io/v1';
@@ -140,6 +141,13 @@ describe('examineCluster', () => {
       'discovery: failed: its discovery lacks widgets of a.example.com/v1; fix: delete the APIService of the version',
     );
     expect(await lines({ crds: [{ ...crds[0], status: {} }], groups })).toContain('discovery: ok');
+  });
+
+  test('a kube-apiserver that cannot be asked is no failure of discovery', async () => {
+    const everywhere = (): Promise<never> => Promise.reject(new Error('discovery: the kube-apiserver a:443: refused'));
+    expect(lineOf(await checkDiscovery(cluster(healthy), { everywhere }))).toBe(
+      'discovery: warning (not every kube-apiserver answers: discovery: the kube-apiserver a:443: refused)',
+    );
   });
 
   test('a healthy cluster passes all checks', async () => {

@@ -43,10 +43,10 @@ export function isLeaving({ metadata }: KubeObject): boolean {
   return stage === 'Returning' || stage === 'Left';
 }
 
-/** Returns the newest revision that lists of a type show whose definition is leaving. */
-export function lastRevisionOf({ metadata }: KubeObject): number {
+/** Returns the newest revision that lists of a type show whose definition is leaving; undefined if an older version of Annex has set the stage. */
+export function lastRevisionOf({ metadata }: KubeObject): number | undefined {
   const last = metadata.annotations?.[ADOPTION_LAST_REVISION];
-  return Number(last ?? metadata.resourceVersion ?? 0);
+  return last === undefined ? undefined : Number(last);
 }
 
 /** The response to a watch of a group that leaves Annex, whose next server has no such revisions: by it, clients list again, and the leader tells who serves. */

@@ -3,7 +3,7 @@ import { type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Comparison } from './comparison.js';
 import type { CopyState } from './copier.js';
-import type { AdoptionCondition } from './reporting/readiness.js';
+import type { AdoptionCondition } from './reporting/adoption-condition.js';
 
 /** The progress of one resource of the group. */
 export interface ResourceProgress {

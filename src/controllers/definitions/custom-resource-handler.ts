@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events';
-import { isLeaving, lastRevisionOf } from '../../apimachinery/meta/adopted-definitions.js';
 import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
 import { deepEqual, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import {
@@ -10,7 +9,7 @@ import {
 } from '../../registry/customresource/definition.js';
 import { CompiledDefinition, compileSliced } from '../../registry/customresource/compiled.js';
 import { customAttributes } from '../../registry/customresource/attributes.js';
-import { HandoverReason } from '../../registry/generic/handover.js';
+import type { HandoverReason } from '../../registry/generic/handover.js';
 import { serveDefinition } from '../../registry/customresource/serve.js';
 import type { OffloadConversion } from '../../registry/customresource/serve-options.js';
 import type { Conversion } from '../../registry/customresource/conversion/conversion.js';
@@ -22,6 +21,7 @@ import { isOnMainLog } from '../../storage/routed-backend.js';
 import { sliced } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
+import { leavingOf } from './leaving.js';
 
 /** How long watches under an earlier definition may still receive the last events. */
 const WATCH_GRACE_MILLIS = 1000;
@@ -227,7 +227,7 @@ export class CustomResourceHandler {
     const terminating = isConditionTrue(crd, 'Terminating');
     const established = isConditionTrue(crd, 'Established');
     const before = this.serving.get(name);
-    const leaving = isLeaving(crd) ? (before?.leaving ?? new HandoverReason(lastRevisionOf(crd))) : undefined;
+    const leaving = leavingOf(crd, before?.leaving);
     const state = { compilation, terminating, established, leaving };
     if (before !== undefined && isSameState(before, state)) return;
     const store = this.store(crd);

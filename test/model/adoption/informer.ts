@@ -69,23 +69,30 @@ export class Informer {
   }
 }
 
-/** Lists through one kube-apiserver: while Annex answers, revisions must not go back, whichever replica it is. */
+/**
+ * Lists through one kube-apiserver: revisions must not go back, whichever replica answers, or the cluster. There are two exceptions: a
+ * cluster that has passed the first revision of Annex is above its lists, until the switch is given up; and see `isReopening`.
+ */
 export function* readerOf(world: World, server: ApiServer): Party {
   let revision = 0;
+  let isOfCluster = false;
   for (;;) {
     yield;
     const store = world.store(server);
-    if (world.isMeddled || world.isBroken || !server.known.annex) revision = 0;
-    if (store === undefined || !server.known.annex) continue;
+    if (world.isMeddled || world.isBroken || world.isReopening) revision = 0;
+    if (store === undefined) continue;
     const now = listedRevision(world, server, store);
-    if (now < revision) world.violations.push(`the revision of a list went back from ${revision} to ${now}`);
+    const isAbove = isOfCluster && server.known.annex && revision >= world.first;
+    if (now < revision && !isAbove)
+      world.violations.push(`the revision of a list went back from ${revision} to ${now}`);
     revision = now;
+    isOfCluster = !server.known.annex;
   }
 }
 
 /** Any replica answers, as far as it knows the stage. */
 function listedRevision(world: World, server: ApiServer, store: Side): number {
-  const { stage } = world.random.pick(world.replicas);
+  const { stage, last } = world.random.pick(world.replicas);
   const isPinned = world.guards.pin && server.known.annex && (stage === 'Returning' || stage === 'Left');
-  return isPinned ? Math.min(store.revision, world.last) : store.revision;
+  return isPinned ? Math.min(store.revision, last) : store.revision;
 }

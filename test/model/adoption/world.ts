@@ -38,6 +38,8 @@ export interface ApiServer {
 
 export interface Replica {
   stage: Stage | undefined;
+  /** The newest revision that its lists show in the stages Returning and Left. */
+  last: number;
   underWay: number;
   /** Stalled in the middle of a write, for so long that no party waits for it. */
   silent: boolean;
@@ -56,7 +58,7 @@ export class World {
   readonly random: Random;
   readonly violations: string[] = [];
   readonly servers: ApiServer[];
-  readonly replicas: Replica[] = [0, 1].map(() => ({ stage: undefined, underWay: 0, silent: false }));
+  readonly replicas: Replica[] = [0, 1].map(() => ({ stage: undefined, last: 0, underWay: 0, silent: false }));
   readonly etcd = new Side(10);
   /** The base and the log together, once they are in place. */
   annex: Side | undefined;
@@ -195,6 +197,16 @@ export class World {
     this.etcd.revision = Math.max(this.etcd.revision, revision);
   }
 
+  /**
+   * Reports whether a return is being given up after other types have written beyond the last revision: replicas that know of it show newer
+   * revisions than those that do not.
+   */
+  get isReopening(): boolean {
+    if (this.definition === 'Returning' || this.definition === 'Left') return false;
+    const { revision = 0 } = this.annex ?? {};
+    return this.replicas.some(({ stage, last }) => stage === 'Returning' && revision > last);
+  }
+
   /** Returns the store that answers a read at a kube-apiserver; undefined means 404. */
   store(server: ApiServer): Side | undefined {
     if (server.known.annex) return this.annex;
@@ -234,8 +246,13 @@ export class World {
   private *follower(replica: Replica): Party {
     for (;;) {
       yield;
-      replica.stage = this.definition;
+      this.follow(replica);
     }
+  }
+
+  private follow(replica: Replica): void {
+    replica.stage = this.definition;
+    replica.last = this.last;
   }
 
   /** Writes of other types in both stores. */
@@ -375,7 +392,9 @@ export class World {
       // On the way back, each barrier is removed for good.
       if (['InSync', 'Preparing', 'Failed'].includes(phase) || (phase === 'Returning' && back !== 'Copying')) continue;
       const before = this.settings;
-      const what = this.random.pick(['fence', 'annex', 'served'] as const);
+      // Where nothing keeps users from removing the routes on the way back, they do.
+      const canRemove = !this.guards.fencedRoutes && back !== '';
+      const what = canRemove ? 'annex' : this.random.pick(['fence', 'annex', 'served'] as const);
       if (what === 'annex' && this.areRoutesFenced) continue;
       if (before[what] === (what === 'served')) continue;
       this.isMeddled = true;
@@ -407,7 +426,7 @@ export class World {
     for (let i = 0; i < 300; i++) {
       for (const server of this.servers)
         for (const what of ['fence', 'annex', 'definition'] as const) this.learn(server, what);
-      for (const replica of this.replicas) replica.stage = this.definition;
+      for (const replica of this.replicas) this.follow(replica);
       leader.next();
       for (const party of watching) party.next();
     }

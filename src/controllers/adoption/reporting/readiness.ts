@@ -7,6 +7,7 @@ import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { NEVER_ABORTED } from '../../../util/never-aborted.js';
+import type { AdoptionCondition } from './adoption-condition.js';
 import { discoveredType } from '../switch/cluster-definitions.js';
 import { DISCOVERED, notDiscovered } from '../switch/discovery.js';
 import type { KubeApiserver, KubeApiservers } from '../switch/kube-apiservers.js';
@@ -14,9 +15,6 @@ import type { KubeApiserver, KubeApiservers } from '../switch/kube-apiservers.js
 const LOOK_MILLIS = 60_000;
 /** The shorter interval while something blocks the switch. */
 const LOOK_AGAIN_MILLIS = 5_000;
-
-/** A condition of an Adoption: type, whether it holds, a reason and a sentence. */
-export type AdoptionCondition = readonly [type: string, holds: boolean, reason: string, message: string];
 
 export interface ReadinessCheckerOptions {
   readonly client: Pick<ClusterClient, 'call' | 'must' | 'metadata'>;

@@ -69,7 +69,7 @@ export class AnnexDefinitions {
     await this.each(async (definition) => {
       const isThere = definition.metadata.annotations?.[ADOPTION_STAGE] === 'Returning';
       if (!isThere) await this.options.client.update(inStage(definition, 'Returning', last));
-      highest = Math.max(highest, isThere ? lastRevisionOf(definition) : last);
+      highest = Math.max(highest, (isThere ? lastRevisionOf(definition) : last) ?? 0);
     });
     return highest;
   }

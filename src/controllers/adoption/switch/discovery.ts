@@ -3,7 +3,7 @@ import { API_SERVICES, deleteApiService, isAutomanaged } from '../../../client/a
 import { type ClusterClient, ClusterError } from '../../../client/cluster-client.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
-import type { AdoptionCondition } from '../reporting/readiness.js';
+import type { AdoptionCondition } from '../reporting/adoption-condition.js';
 import { type ClusterDefinitions, discoveredType } from './cluster-definitions.js';
 import type { Journal } from './journal.js';
 import type { KubeApiserver, KubeApiservers } from './kube-apiservers.js';

@@ -30,6 +30,8 @@ import { StepTimer } from './step-timer.js';
 import { haveAllLeft, routedToAnnex, servedByCluster } from './routes.js';
 import { InFlightWrites } from './in-flight-writes.js';
 
+/** The stages in which the cluster owns the group. */
+const FOLLOWING: ReadonlySet<string> = new Set(['Copying', 'Switching']);
 /** By then, every write that began before all kube-apiservers counted has ended: their request timeout, plus a margin. */
 const COUNTED_MILLIS = 65_000;
 /** Time limits of the steps. */
@@ -211,7 +213,8 @@ export class Switch implements ReturnParts {
   /** A request that is routed to Annex may reach any replica. */
   private async servedByReplicas(crds: readonly KubeObject[], signal: AbortSignal): Promise<void> {
     const names = crds.map(({ metadata }) => metadata.name ?? '');
-    const serves = (stages: Stages): boolean => names.every((name) => stages[name] !== undefined);
+    // Not what a replica knows of an earlier adoption of the group.
+    const serves = (stages: Stages): boolean => names.every((name) => FOLLOWING.has(stages[name] ?? ''));
     await this.options.replicas.everywhere('serving the types', serves, ESTABLISH_MILLIS, signal);
   }
 
