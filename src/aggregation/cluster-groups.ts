@@ -40,7 +40,7 @@ const KUBERNETES_GROUPS: ReadonlySet<string> = new Set([
 ]);
 
 /** Reports whether the types of a group are Kubernetes' own. */
-export const isKubernetesGroup = (group: string): boolean => KUBERNETES_GROUPS.has(group);
+const isKubernetesGroup = (group: string): boolean => KUBERNETES_GROUPS.has(group);
 
 /**
  * Rejects ResourceDefinitions in groups of Kubernetes: kubectl and controllers would take the types for those of Kubernetes, for instance in

@@ -294,7 +294,7 @@ export interface RevisionConsumer {
   consult(known: RevisionLookup): void;
 }
 
-export interface LogRouting {
+interface LogRouting {
   /** Returns the name of the log that orders a type's writes; '' is the main one. */
   logOf(resource: string): string;
 }

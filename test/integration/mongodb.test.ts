@@ -391,7 +391,10 @@ described('a MongoDB with authentication', () => {
       http.post(`${MAPS}?timeout=4s`, configMap('a', { n: '1' })),
       http.get(`${MAPS}/a`),
     ]);
-    expect([unread.status, unread.text]).toEqual([503, expect.stringMatching(/MongoDB (does not answer|has not answered)/)]);
+    expect([unread.status, unread.text]).toEqual([
+      503,
+      expect.stringMatching(/MongoDB (does not answer|has not answered)/),
+    ]);
     expect(refused.text + unread.text).not.toContain('127.0.0.1');
     const metrics = await http.get('/metrics');
     const health = await http.get('/readyz/etcd');

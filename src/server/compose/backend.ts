@@ -63,7 +63,16 @@ export async function makeLogs(
   const cluster = clusterUid === '' ? undefined : { uid: clusterUid, former: options.mongodbFormerCluster };
   const continueAbove = options.mongodbContinueAbove;
   const over = await fileOver(options, clock);
-  const shared = { uri, database: options.mongodbDatabase, overrides, cluster, continueAbove, observer, traced, outage };
+  const shared = {
+    uri,
+    database: options.mongodbDatabase,
+    overrides,
+    cluster,
+    continueAbove,
+    observer,
+    traced,
+    outage,
+  };
   const make = (log: string) => over(new MongoBackend({ ...shared, log, ...common }));
   const others = new Map([...new Set(overrides.values())].map((log) => [log, make(log)]));
   return { main: make(''), others, overrides };
