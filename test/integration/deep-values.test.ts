@@ -1,4 +1,4 @@
-import { type Answer, dig, Http1, treeOf } from './client.js';
+import { type Answer, digText, Http1, treeOf } from './client.js';
 import { DEFINITIONS } from './objects.js';
 import { eventually, serverForFile } from './server.js';
 
@@ -85,7 +85,7 @@ test.each(cases)('%s of %d levels are written, with managed fields, and read in 
     expect([what, outcome, text.includes('managedFields'), text.includes(any)]).toEqual([what, 'written', true, true]);
   }
   const current = treeOf(await read(`/${name}`));
-  const version = String(dig(current, 'metadata', 'resourceVersion'));
+  const version = digText(current, 'metadata', 'resourceVersion');
   const next = object(name, any).replace('"metadata":{', `"metadata":{"resourceVersion":"${version}",`);
   expect((await send('PUT', `/${name}`, next)).status).toBe(200);
 

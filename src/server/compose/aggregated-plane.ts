@@ -157,11 +157,8 @@ function registrationOf(
   const { adopted, writes, foundation, certificates, local } = parts;
   const { clients, metrics, signal } = dependencies;
   const { registry } = foundation;
-  const registration = new DefinitionRegistration(
-    local.for(RESOURCE_DEFINITIONS),
-    clock,
-    errorLogger({ logger }, 'registration'),
-  );
+  const definitions = local.for(RESOURCE_DEFINITIONS);
+  const registration = new DefinitionRegistration(definitions, clock, errorLogger({ logger }, 'registration'));
   const detached = new Detached();
   const owner = new Owner(options.ownerClusterRole);
   const served = (): ServedGroupVersion[] =>

@@ -47,9 +47,9 @@ interface Batch {
 
 /** A request to continue above the revision that `work` resolves with. */
 interface Raise {
-  work(): Promise<Revision>;
-  resolve(): void;
-  reject(error: StorageError): void;
+  readonly work: () => Promise<Revision>;
+  readonly resolve: () => void;
+  readonly reject: (error: StorageError) => void;
 }
 
 /** The single writer: takes all waiting writes, commits them together, and then takes those that arrived in the meantime. */
