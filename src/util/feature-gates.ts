@@ -64,6 +64,12 @@ const FEATURES = {
     // Without effect if DeclarativeValidation is disabled, but no dependency: that gate can be disabled alone.
     earlier: [{ until: 35, stage: 'PRE-ALPHA', default: false }],
   },
+  /** kube-apiserver 1.37 locks it to false; the specification lets users switch it on. Without effect if DeclarativeValidation is disabled. */
+  DeclarativeValidationTakeover: {
+    stage: 'DEPRECATED',
+    default: false,
+    earlier: [{ until: 35, stage: 'BETA', default: false }],
+  },
   ExcludeAdmissionWebhookVirtualResources: NEW_IN_37,
   ListFromCacheSnapshot: { stage: 'BETA', default: true },
   ManifestBasedAdmissionControlConfig: {

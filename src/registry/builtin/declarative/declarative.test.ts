@@ -60,6 +60,8 @@ test.each([
   ['beta', '', ['rules[0].verbs']],
   ['beta', 'DeclarativeValidationBeta=false', ['hand']],
   ['beta', 'DeclarativeValidation=false', ['hand']],
+  ['alpha', 'DeclarativeValidationTakeover=true', ['rules[0].verbs']],
+  ['alpha', 'DeclarativeValidation=false,DeclarativeValidationTakeover=true', ['hand']],
 ] as const)('a rule of stage %s with gates %j returns the errors of %j', (stage, gates, fields) => {
   const hand = required('rules[0].verbs', 'hand');
   const markers = MARKERS[ROLES]?.map((marker) => ({ ...marker, stage }));

@@ -24,7 +24,8 @@ interface Checked {
 
 /**
  * Runs a type's markers beside its strategies while the feature gate DeclarativeValidation is on, and reports where they differ.
- * The errors of markers of stage beta replace the hand-written errors that they cover while DeclarativeValidationBeta is on.
+ * The hand-written errors are returned unless the markers' errors replace those that they cover: with DeclarativeValidationBeta
+ * those of stage beta, with DeclarativeValidationTakeover all.
  */
 export function declaredType(
   type: ResourceType,
@@ -69,7 +70,7 @@ function compared(
   { gates, report }: DeclarativeValidation,
 ): readonly FieldError[] {
   if (!gates.enabled('DeclarativeValidation')) return handWritten;
-  const enforced = gates.enabled('DeclarativeValidationBeta') ? markers.filter(({ stage }) => stage === 'beta') : [];
+  const enforced = enforcedMarkers(markers, gates);
   try {
     const declared = validateDeclaratively(markers, object, old);
     for (const difference of differences(handWritten, declared, markers)) {
@@ -84,6 +85,12 @@ function compared(
     const failure = internalError(FieldPath.empty, `panic during declarative validation: ${messageOf(error)}`);
     return [...handWritten, failure];
   }
+}
+
+/** Returns the markers whose errors replace the hand-written ones. */
+function enforcedMarkers(markers: readonly Marker[], gates: FeatureGates): readonly Marker[] {
+  if (gates.enabled('DeclarativeValidationTakeover')) return markers;
+  return gates.enabled('DeclarativeValidationBeta') ? markers.filter(({ stage }) => stage === 'beta') : [];
 }
 
 /** An error that only one of the two validations finds. */
