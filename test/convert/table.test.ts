@@ -68,7 +68,7 @@ describe('every row of the table of removed versions', () => {
     const { out } = convert([MANIFESTS]);
     expect(convert(['--check', '-'], out)).toEqual({
       code: 0,
-      out: 'Nothing is deprecated or removed in Kubernetes 1.36.\n',
+      out: 'Nothing is deprecated or removed in Kubernetes 1.37.\n',
       err: '',
     });
   });

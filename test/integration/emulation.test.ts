@@ -5,8 +5,8 @@ import { dig, digText, Http1, treeOf } from './client.js';
 import { run, scratchFolder, TestServer } from './server.js';
 
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-/** A CEL function introduced in Kubernetes 1.34. */
-const NEW_RULE = 'self.distinct().size() == self.size()';
+/** A CEL function introduced in Kubernetes 1.37. */
+const NEW_RULE = 'self.includes(2)';
 
 function definition(kind: string, rule: string): JsonObject {
   const plural = `${kind.toLowerCase()}s`;
@@ -47,21 +47,22 @@ async function send(client: Http1, method: string, path: string, body?: JsonObje
 test('the emulated version limits new expressions; stored expressions continue to work', async () => {
   let client = await restart();
   expect(treeOf(await client.send({ path: '/version' }))).toMatchObject({
-    emulationMinor: '36',
-    minCompatibilityMinor: '35',
+    emulationMinor: '37',
+    minCompatibilityMinor: '36',
   });
+  client = await restart('--min-compatibility-version=1.37');
   expect((await send(client, 'POST', DEFINITIONS, definition('Known', NEW_RULE))).status).toBe(201);
-  client = await restart('--emulated-version=kube=1.33');
+  client = await restart('--emulated-version=kube=1.34');
   expect(treeOf(await client.send({ path: '/version' }))).toMatchObject({
-    minor: '36',
+    minor: '37',
     emulationMajor: '1',
-    emulationMinor: '33',
+    emulationMinor: '34',
     minCompatibilityMajor: '1',
-    minCompatibilityMinor: '33',
+    minCompatibilityMinor: '34',
   });
   const refused = await send(client, 'POST', DEFINITIONS, definition('Fresh', NEW_RULE));
   expect(refused.status).toBe(422);
-  expect(digText(refused.body, 'message')).toContain("undeclared reference to 'distinct'");
+  expect(digText(refused.body, 'message')).toContain("undeclared reference to 'includes'");
   const path = '/apis/emulation.example.com/v1/knowns';
   const object = (l: number[]): JsonObject => ({
     apiVersion: 'emulation.example.com/v1',
@@ -81,7 +82,7 @@ test('the emulated version limits new expressions; stored expressions continue t
   const unchanged = { ...stored, metadata: { ...(stored['metadata'] as JsonObject), labels: { a: 'b' } } };
   const kept = await send(client, 'PUT', name, unchanged);
   expect([kept.status, dig(kept.body, 'metadata', 'labels', 'a')]).toEqual([200, 'b']);
-  const other = definition('Known', `${NEW_RULE} && self.distinct().size() < 9`);
+  const other = definition('Known', `${NEW_RULE} && self.includes(1)`);
   const changed = {
     ...kept.body,
     spec: { ...(kept.body['spec'] as JsonObject), versions: (other['spec'] as JsonObject)['versions']! },
@@ -150,20 +151,15 @@ test('emulates an older version', async () => {
 
 /** The messages are those of kube-apiserver. */
 test.each([
-  ['1.37', [], 'emulation version 1.37 is not between [1.33, 1.36.0]'],
+  ['1.38', [], 'emulation version 1.38 is not between [1.34, 1.37.0]'],
   ['1.35.1', [], 'patch version not allowed, got: kube=1.35.1'],
   ['foo=1.35', [], 'component not registered: foo'],
   [
     '1.34',
     ['--feature-gates=ConstrainedImpersonation=true'],
-    'cannot set feature gate ConstrainedImpersonation to true, feature is PreAlpha at emulated version 1.34, min compatibility version 1.33',
+    'cannot set feature gate ConstrainedImpersonation to true, feature is PreAlpha at emulated version 1.34, min compatibility version 1.34',
   ],
-  [
-    '1.33',
-    ['--feature-gates=StructuredAuthenticationConfiguration=false', '--authentication-config=/authn.yaml'],
-    'set --feature-gates=StructuredAuthenticationConfiguration=true to use authentication-config file',
-  ],
-  ['1.34', ['--min-compatibility-version=1.35'], 'minCompatibilityVersion version 1.35 is not between [1.33, 1.34]'],
+  ['1.34', ['--min-compatibility-version=1.35'], 'minCompatibilityVersion version 1.35 is not between [1.34, 1.34]'],
 ])('--emulated-version=%s %s is refused', async (version, more, message) => {
   const dataDir = join(folder, 'refused');
   mkdirSync(dataDir, { recursive: true });

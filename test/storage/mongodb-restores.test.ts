@@ -208,6 +208,25 @@ described('a restore under a running server', () => {
     expect(backend.health.writing()).toEqual({ ok: false, reason: halts.at(-1) });
   });
 
+  test('a replica that joins while others write, and trimming, are no alarm', async () => {
+    const { options, backend, halts } = await running();
+    const brief = { ...options, historyMillis: 300 };
+    await fill(backend, 'projected', 3);
+    const writing = (async () => {
+      for (let i = 0; i < 300; i++) await commit(backend, put(`a/busy${i}`, 0));
+    })();
+    for (let i = 0; i < 5; i++) await opened(brief);
+    await writing;
+    const first = (await backend.currentRevision()) - 300;
+    await until('the log was trimmed', async () =>
+      withClient(options.uri, async (client) => {
+        const log = client.db(options.database).collection<{ readonly _id: number }>('log');
+        return ((await log.findOne({}, { sort: { _id: 1 } }))?._id ?? 0) > first;
+      }),
+    );
+    expect(halts).toEqual([]);
+  });
+
   test('a database that was dropped is not begun anew', async () => {
     const { options, backend, halts } = await running();
     await fill(backend, 'x', 1);

@@ -6,8 +6,10 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -155,14 +157,16 @@ func lowerFirst(s string) string {
 
 func main() {
 	roots := map[string]int{}
-	for name, p := range map[string][2]any{
+	types := map[string][2]any{
 		"PodSpec":                             {core.PodSpec{}, corev1.PodSpec{}},
 		"PersistentVolumeSource":              {core.PersistentVolumeSource{}, corev1.PersistentVolumeSource{}},
 		"PersistentVolumeClaimSpec":           {core.PersistentVolumeClaimSpec{}, corev1.PersistentVolumeClaimSpec{}},
 		"PersistentVolumeClaim":               {core.PersistentVolumeClaim{}, corev1.PersistentVolumeClaim{}},
 		"CertificateSigningRequestConditions": {[]certificates.CertificateSigningRequestCondition{}, []certificatesv1.CertificateSigningRequestCondition{}},
-	} {
-		roots[name] = add(reflect.TypeOf(p[0]), reflect.TypeOf(p[1]))
+	}
+	// In a fixed order, because the shapes are numbered in the order of their visit.
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		roots[name] = add(reflect.TypeOf(types[name][0]), reflect.TypeOf(types[name][1]))
 	}
 	must(json.NewEncoder(os.Stdout).Encode(map[string]any{"shapes": shapes, "roots": roots}))
 }

@@ -48,12 +48,11 @@ export class Continuity {
 
   private async checkBetween(last: Position, head: Head, expected: number): Promise<void> {
     const { place } = this.options;
-    const after = last.head?.first ?? FIRST_REVISION;
-    const query = { _id: { $gt: after, $lte: head.first } };
+    const query = { _id: { $gt: last.revision, $lte: head.first } };
     const { n } = await place.db.command({ count: place.collection, query, ...PRESENT });
-    if (n === expected || (await readFloor(place)).floor > (last.head?.last ?? FIRST_REVISION)) return;
+    if (n === expected || (await readFloor(place)).floor > last.revision) return;
     throw this.replaced(
-      `of ${expected} batches after revision ${after}, which were committed, the log has ${String(n)}`,
+      `of ${expected} batches after revision ${last.revision}, which were committed, the log has ${String(n)}`,
     );
   }
 

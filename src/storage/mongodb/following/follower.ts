@@ -50,6 +50,7 @@ const TOKEN_ATTEMPTS = 3;
 /** How far a log has been followed. */
 export interface Position {
   readonly head: Head | undefined;
+  readonly revision: Revision;
   readonly taken: number;
   readonly holes: number;
 }
@@ -75,8 +76,7 @@ export class LogFollower {
   private foreignEntries = 0;
   private newest: Head | undefined;
   /** The number of batches taken, and of holes before them: between two holes, the log has every batch. */
-  private taken = 0;
-  private holes = 0;
+  private readonly counts = { taken: 0, holes: 0 };
   private at: Moment = NaN;
   /** The reason why the change stream failed; empty while it runs. */
   private trouble = '';
@@ -96,8 +96,8 @@ export class LogFollower {
 
   /** The newest known batch, and how many were taken before it. */
   get position(): Position {
-    const { newest: head, taken, holes } = this;
-    return { head, taken, holes };
+    const { newest: head, revision, counts } = this;
+    return { head, revision, ...counts };
   }
 
   /** A time when nothing after the newest known revision had been committed yet. */
@@ -155,7 +155,7 @@ export class LogFollower {
     if (first > revision + 1) return false;
     this.at = moment;
     this.newest = { first, last, writer };
-    this.taken++;
+    this.counts.taken++;
     if (events.length === 0) {
       this.restartFrom(last);
       return true;
@@ -267,7 +267,7 @@ export class LogFollower {
 
   /** Continues after a revision because the events before it are unknown: readers get an error, and all known states are dropped. */
   private restartFrom(revision: Revision): void {
-    this.holes++;
+    this.counts.holes++;
     const lost = this.feed;
     this.options.known.clear(revision);
     this.feed = this.newFeed(revision);
