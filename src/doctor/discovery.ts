@@ -16,7 +16,7 @@ const CHECK = 'discovery';
  * namespaces pass others by. A group that an earlier version of Annex gave back may be missing.
  */
 export async function checkDiscovery(cluster: Cluster, servers: Pick<KubeApiservers, 'everywhere'>): Promise<Finding> {
-  let isMissing = false;
+  const found: string[] = [];
   try {
     const { status, body } = await cluster.call('GET', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
     if (status !== 200) return skipped(CHECK, `the cluster responded with status ${status}`);
@@ -25,14 +25,14 @@ export async function checkDiscovery(cluster: Cluster, servers: Pick<KubeApiserv
     const isListed = async (server: KubeApiserver): Promise<boolean> => {
       const missing = await missingInDiscovery(server, types);
       if (missing === '') return true;
-      isMissing = true;
+      found.push(missing);
       throw new Error(missing);
     };
     await servers.everywhere(CHECK, isListed, 0, NEVER_ABORTED);
     return ok(CHECK, '');
   } catch (error) {
     // Not every cluster lets pods reach each kube-apiserver by its address.
-    if (!isMissing) return warning(CHECK, `not every kube-apiserver answers: ${messageOf(error)}`);
+    if (found.length === 0) return warning(CHECK, `not every kube-apiserver answers: ${messageOf(error)}`);
     return failed(
       CHECK,
       error,
