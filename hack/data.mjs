@@ -193,18 +193,33 @@ async function ofServer() {
   }
 }
 
-/** The columns of a scale, which only an object shows that can be scaled. */
+/** The columns of the scale of a custom resource, which only an object shows that can be scaled. */
 async function columnsOfScale(get, put) {
-  const labels = { app: 'a' };
-  const template = { metadata: { labels }, spec: { containers: [{ name: 'a', image: 'a' }] } };
-  await put('/api/v1/namespaces/default/replicationcontrollers', {
-    apiVersion: 'v1',
-    kind: 'ReplicationController',
-    metadata: { name: 'a' },
-    spec: { replicas: 0, selector: labels, template },
+  const group = 'data.example.com';
+  const replicas = { type: 'object', properties: { replicas: { type: 'integer' } } };
+  await put('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `as.${group}` },
+    spec: {
+      group,
+      scope: 'Cluster',
+      names: { plural: 'as', kind: 'A' },
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: 'object', properties: { spec: replicas, status: replicas } } },
+          subresources: { scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' } },
+        },
+      ],
+    },
   });
-  const path = '/api/v1/namespaces/default/replicationcontrollers/a/scale';
-  return (await get(path, 'application/json;as=Table;g=meta.k8s.io;v=v1')).columnDefinitions;
+  const path = `/apis/${group}/v1/as`;
+  await eventually(() => get(path));
+  await put(path, { apiVersion: `${group}/v1`, kind: 'A', metadata: { name: 'a' }, spec: { replicas: 0 } });
+  return (await get(`${path}/a/scale`, 'application/json;as=Table;g=meta.k8s.io;v=v1')).columnDefinitions;
 }
 
 /** The bindings and roles of a new cluster, without what every server assigns anew. */
@@ -248,17 +263,23 @@ function withoutProse(value, isProperties = false) {
   );
 }
 
-async function ready(get) {
-  for (let attempt = 0; attempt < 600; attempt++) {
+function ready(get) {
+  return eventually(async () => {
+    const { kind } = await get('/apis/rbac.authorization.k8s.io/v1/clusterroles/admin');
+    if (kind !== 'ClusterRole' || (await get('/readyz', '*/*')) !== 'ok')
+      throw new Error('kube-apiserver is not ready');
+  });
+}
+
+async function eventually(action) {
+  for (let attempt = 0; ; attempt++) {
     try {
-      const roles = await get('/apis/rbac.authorization.k8s.io/v1/clusterroles/admin');
-      if (roles.kind === 'ClusterRole' && (await get('/readyz', '*/*')) === 'ok') return;
-    } catch {
-      // Not yet.
+      return await action();
+    } catch (error) {
+      if (attempt === 600) throw error;
     }
     await new Promise((done) => setTimeout(done, 200));
   }
-  throw new Error('kube-apiserver does not become ready');
 }
 
 function fetchJson(port, path, accept, body) {
