@@ -8,6 +8,8 @@ interface Lifecycle {
   readonly stability: Stability;
   /** The minor version of Kubernetes 1.x that deprecated the metric. */
   readonly deprecated?: number;
+  /** The minor version that hides it here, if it stays longer than in kube-apiserver. */
+  readonly hidden?: number;
 }
 
 const ALPHA: Lifecycle = { stability: 'ALPHA' };
@@ -39,7 +41,8 @@ const LIFECYCLES: Readonly<Record<string, Lifecycle>> = {
     workqueue_longest_running_processor_seconds workqueue_queue_duration_seconds workqueue_retries_total
     workqueue_unfinished_work_seconds workqueue_work_duration_seconds`,
   ),
-  apiserver_storage_objects: { stability: 'STABLE', deprecated: 34 },
+  // kube-apiserver 1.37 hides it. Annex 0.1 was the first release to deprecate it, and a stable metric stays for three.
+  apiserver_storage_objects: { stability: 'STABLE', deprecated: 34, hidden: 39 },
 };
 
 function levels(stability: Stability, names: string): Record<string, Lifecycle> {
@@ -136,9 +139,9 @@ export class MetricLifecycles {
   }
 
   private isHidden(name: string): boolean {
-    const { stability, deprecated } = this.of(name);
+    const { stability, deprecated, hidden } = this.of(name);
     if (deprecated === undefined || this.configuration.showHidden) return false;
-    return deprecated + GRACE[stability] <= this.current;
+    return (hidden ?? deprecated + GRACE[stability]) <= this.current;
   }
 }
 
