@@ -25,7 +25,7 @@ test('the metric flags take effect', async () => {
 });
 
 test.each([
-  ['--show-hidden-metrics-for-version=1.30', "must be omitted or have the value '1.35'"],
+  ['--show-hidden-metrics-for-version=1.30', "must be omitted or have the value '1.36'"],
   ['--allow-metric-labels=verb', "must be <metric>,<label>='<value>,<value>'"],
 ])('%s is refused', async (flag, message) => {
   const ended = await run(['serve', '--data-dir', folder, flag]);
