@@ -1,16 +1,19 @@
 import { isObject, type JsonObject } from '../apimachinery/json/json.js';
+import { watchCache } from '../util/caches/cache-metrics.js';
 import { LruCache } from '../util/caches/lru-cache.js';
 import { type ReadFields, readFieldsV1 } from '../structured-merge-diff/fieldpath/serialize.js';
 
-/** The maximum size of all cached texts together. A text that takes more than a 64th of it is not cached. */
-const MAX_CHARACTERS = 8 * 1024 * 1024;
-/** The cost of a text in addition to its characters. The decoded set is a few times as large as the text. */
-const OVERHEAD = 256;
+/** The maximum number of bytes of all cached texts and sets. A text that takes more than a 64th of it is not cached. */
+const MAX_BYTES = 64 << 20;
+const ENTRY_BYTES = 256;
+/** The bytes of a text and its decoded set, which is a few times as large, by character. */
+const BYTES_PER_CHARACTER = 8;
 
-const costOf = (text: string): number => text.length + OVERHEAD;
+const bytesOf = (text: string): number => ENTRY_BYTES + BYTES_PER_CHARACTER * text.length;
 
 /** The sets of all field managers by their JSON text, so that objects of all types share one bound. */
-const sets = new LruCache<string, ReadFields>({ capacity: MAX_CHARACTERS, weigh: costOf });
+const sets = new LruCache<string, ReadFields>({ capacity: MAX_BYTES, weigh: bytesOf });
+watchCache('field_sets', sets);
 
 /**
  * Decodes a field set, or returns a cached one with the same JSON text. Objects of one type that a controller writes share a few texts,
@@ -23,7 +26,7 @@ export function decodeFieldSet(fields: JsonObject): ReadFields {
   const known = sets.get(text);
   if (known !== undefined) return known;
   const decoded = readFieldsV1(fields);
-  if (costOf(text) <= MAX_CHARACTERS / 64) sets.set(text, decoded);
+  if (bytesOf(text) <= MAX_BYTES / 64) sets.set(text, decoded);
   return decoded;
 }
 

@@ -221,4 +221,20 @@ describe('cache', () => {
     for (const other of await Promise.all(others)) expect(other).toHaveProperty('user');
     expect(sent).toHaveLength(1);
   });
+
+  test('of many tokens, 200 are looked up at a time', async () => {
+    const made = setting([good]);
+    let inside = 0;
+    const inner = {
+      authenticateToken: () => {
+        inside++;
+        return new Promise<undefined>(() => undefined);
+      },
+    };
+    const cache = new TokenCache(inner, { successTtl: 1000, failureTtl: 500, clock: made.clock });
+    for (let i = 0; i < 1000; i++)
+      void outcome(Promise.resolve(cache.authenticateToken(`t${String(i)}`, [], NEVER_ABORTED)));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(inside).toBe(200);
+  });
 });

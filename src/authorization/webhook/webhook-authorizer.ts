@@ -1,4 +1,4 @@
-import { stringifyJson } from '../../apimachinery/json/json.js';
+import { type JsonObject, stringifyJson } from '../../apimachinery/json/json.js';
 import type { Clock } from '../../util/clock.js';
 import type { AuthorizationMetrics, WebhookOutcome } from '../authorizer/instrumentation.js';
 import type {
@@ -13,12 +13,18 @@ import { ResponseError, type WebhookTransport } from '../../client/webhook/conne
 import { withBackoff } from '../../client/webhook/retries.js';
 import type { MatchConditions } from './match-conditions.js';
 import { readReview, reviewBody, reviewSpec, type ReviewStatus, type ReviewVersion } from './review.js';
+import { BoundedCalls } from '../../scheduling/bounded-calls.js';
+import { SharedCall } from '../../scheduling/shared-call.js';
 import { boundedKey, TtlCache } from '../../util/caches/ttl-cache.js';
 import { messageOf } from '../../util/error-message.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** The maximum number of bytes of all cached decisions. */
 const CACHE_BYTES = 16 << 20;
+/** The maximum number of concurrent reviews, of which one user may have three quarters. */
+const MAX_REVIEWS = 200;
+/** How long a check waits for the reviews of others, in milliseconds. */
+const WAIT_MILLIS = 10_000;
 /** A decision is not cached if the parts of the request that the client controls have this many bytes or more. */
 const MAX_CACHED_LENGTH = 10_000;
 
@@ -49,9 +55,15 @@ const RULES: RulesResult = {
   error: 'webhook authorizer does not support user rule resolution',
 };
 
-/** Authorizes with SubjectAccessReviews of a remote service. Cached decisions and exclusions by match condition are synchronous. */
+/**
+ * Authorizes with SubjectAccessReviews of a remote service. Cached decisions and exclusions by match condition are synchronous.
+ * Concurrent checks with the same attributes share one review. Reviews are bounded in number, and users take turns.
+ */
 export class WebhookAuthorizer implements Authorizer, RuleResolver {
   private readonly cache: TtlCache<ReviewStatus>;
+  /** Flows are users. */
+  private readonly reviews: BoundedCalls;
+  private readonly asking = new Map<string, SharedCall<AuthorizationResult>>();
 
   constructor(
     private readonly options: WebhookOptions,
@@ -63,6 +75,7 @@ export class WebhookAuthorizer implements Authorizer, RuleResolver {
       maxBytes: CACHE_BYTES,
       weigh: ({ reason }) => 2 * reason.length,
     });
+    this.reviews = new BoundedCalls({ clock: dependencies.clock, max: MAX_REVIEWS, waitMillis: WAIT_MILLIS });
   }
 
   rulesFor(): RulesResult {
@@ -77,20 +90,40 @@ export class WebhookAuthorizer implements Authorizer, RuleResolver {
     const key = boundedKey(stringifyJson(spec));
     const known = this.cache.get(key);
     if (known !== undefined) return decide(known);
-    return this.ask(reviewBody(spec, this.options.version), signal).then(
-      (status) => {
-        const { authorizedTtl, unauthorizedTtl } = this.options;
-        if (mayCache(attributes)) this.cache.set(key, status, status.allowed ? authorizedTtl : unauthorizedTtl);
-        return decide(status);
-      },
-      (error: unknown) => result(this.options.onError, '', messageOf(error)),
-    );
+    let shared = this.asking.get(key);
+    // A call that all its callers have left is ending.
+    if (shared === undefined || shared.canceled) {
+      const begun = new SharedCall((canceled) => this.decideRemotely(key, spec, attributes, canceled));
+      this.asking.set(key, (shared = begun));
+      void begun.outcome.finally(() => {
+        if (this.asking.get(key) === begun) this.asking.delete(key);
+      });
+    }
+    return shared.join(signal, () => result(this.options.onError, '', 'the request ended before the webhook answered'));
   }
 
-  private async ask(body: string, signal: AbortSignal): Promise<ReviewStatus> {
+  /** Never rejects. */
+  private async decideRemotely(
+    key: string,
+    spec: JsonObject,
+    attributes: AuthorizerAttributes,
+    signal: AbortSignal,
+  ): Promise<AuthorizationResult> {
+    try {
+      const body = reviewBody(spec, this.options.version);
+      const status = await this.ask(body, attributes.user.name, signal);
+      const { authorizedTtl, unauthorizedTtl } = this.options;
+      if (mayCache(attributes)) this.cache.set(key, status, status.allowed ? authorizedTtl : unauthorizedTtl);
+      return decide(status);
+    } catch (error) {
+      return result(this.options.onError, '', messageOf(error));
+    }
+  }
+
+  private async ask(body: string, user: string, signal: AbortSignal): Promise<ReviewStatus> {
     const { name, onError } = this.options;
     try {
-      return await withBackoff(() => this.call(body, signal), this.dependencies, signal);
+      return await withBackoff(() => this.reviews.run(user, () => this.call(body, signal)), this.dependencies, signal);
     } catch (error) {
       if (onError === 'no-opinion' && !signal.aborted)
         this.dependencies.metrics.webhookFailOpen(name, outcomeOf(error, signal));

@@ -1,9 +1,10 @@
+import type { Cancellation } from '../../util/cancellation.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { noMetrics } from '../../../test/fakes/authorization/metrics.js';
 import type { AuthorizationMetrics } from '../authorizer/instrumentation.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../authorizer/interfaces.js';
-import { ResponseError, type WebhookResponse } from '../../client/webhook/connection.js';
+import { ResponseError, type WebhookResponse, type WebhookTransport } from '../../client/webhook/connection.js';
 import { MatchConditions } from './match-conditions.js';
 import { WebhookAuthorizer, type WebhookOptions } from './webhook-authorizer.js';
 
@@ -47,6 +48,14 @@ class Bed {
     matchConditionError: (name) => this.counted.push(`${name} condition error`),
   };
 
+  readonly transport: WebhookTransport = {
+    post: (body) => {
+      this.sent.push(JSON.parse(body) as JsonObject);
+      const answer = this.answers.length > 1 ? this.answers.shift() : this.answers[0];
+      return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer!);
+    },
+  };
+
   authorizer(more: Partial<WebhookOptions> = {}, ...conditions: (() => boolean)[]): WebhookAuthorizer {
     const compiled = conditions.map((evaluate, i) => ({ expression: `e${i}`, evaluate }));
     return new WebhookAuthorizer(
@@ -64,13 +73,7 @@ class Bed {
         clock: this.clock,
         metrics: this.metrics,
         random: () => 0,
-        transport: {
-          post: (body) => {
-            this.sent.push(JSON.parse(body) as JsonObject);
-            const answer = this.answers.length > 1 ? this.answers.shift() : this.answers[0];
-            return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer!);
-          },
-        },
+        transport: this.transport,
       },
     );
   }
@@ -313,5 +316,64 @@ describe('match conditions', () => {
     bed.answers = [review({ allowed: true })];
     expect(await bed.ask(bed.authorizer({ onError: 'deny' }, ...conditions))).toEqual(expected);
     expect(bed.counted).toEqual(counted);
+  });
+});
+
+describe('many checks at once', () => {
+  class Slow extends Bed {
+    readonly open: { readonly end: () => void; readonly signal: Cancellation }[] = [];
+    override readonly transport = {
+      post: (body: string, _timeout: number, signal: Cancellation): Promise<WebhookResponse> => {
+        this.sent.push(JSON.parse(body) as JsonObject);
+        return new Promise((resolve, reject) => {
+          this.open.push({ signal, end: () => resolve(review({ allowed: true })) });
+          signal.addEventListener('abort', () => reject(new ResponseError('aborted')));
+        });
+      },
+    };
+  }
+  const never = (): AbortSignal => new AbortController().signal;
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+  test('the same checks share one review', async () => {
+    const bed = new Slow();
+    const authorizer = bed.authorizer();
+    const checks = Array.from({ length: 50 }, async () => authorizer.authorize(attributes(), never()));
+    await turn();
+    expect(bed.sent).toHaveLength(1);
+    bed.open[0]?.end();
+    for (const answer of await Promise.all(checks)) expect(answer.decision).toBe('allow');
+  });
+
+  test('a shared review goes on when one caller leaves, and ends with the last', async () => {
+    const bed = new Slow();
+    const authorizer = bed.authorizer();
+    const [one, two] = [new AbortController(), new AbortController()];
+    const first = authorizer.authorize(attributes(), one.signal);
+    const second = authorizer.authorize(attributes(), two.signal);
+    await turn();
+    one.abort();
+    expect((await first).error).toContain('the request ended');
+    expect(bed.open[0]?.signal.aborted).toBe(false);
+    two.abort();
+    expect((await second).error).toContain('aborted');
+    expect(bed.open[0]?.signal.aborted).toBe(true);
+    const again = authorizer.authorize(attributes(), never());
+    await turn();
+    bed.open[1]?.end();
+    expect((await again).decision).toBe('allow');
+  });
+
+  test('one user has 150 reviews in progress at most, and another one is not kept waiting', async () => {
+    const bed = new Slow();
+    const authorizer = bed.authorizer();
+    const ask = (user: string, name: string): unknown =>
+      authorizer.authorize(attributes({ name, user: { ...attributes().user, name: user } }), never());
+    for (let i = 0; i < 400; i++) void ask('flood', `n${String(i)}`);
+    await turn();
+    expect(bed.sent).toHaveLength(150);
+    void ask('other', 'n');
+    await turn();
+    expect(bed.sent).toHaveLength(151);
   });
 });

@@ -81,3 +81,18 @@ test.each([
 ])('refuses %j', (text, error) => {
   expect(() => readCut(text, [])).toThrow(error);
 });
+
+test('a body in tiny chunks is kept in few pieces', () => {
+  const reader = new ResponseReader(1 << 20);
+  const lengths: number[] = [];
+  const concat = jest.spyOn(Buffer, 'concat').mockImplementation((list) => {
+    lengths.push(list.length);
+    return Buffer.from(Buffer.alloc(0));
+  });
+  reader.read(
+    Buffer.from(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(200_000)}0\r\n\r\n`),
+  );
+  reader.body();
+  concat.mockRestore();
+  expect(Math.max(...lengths)).toBeLessThan(20);
+});

@@ -1,3 +1,5 @@
+import { ByteCollector } from './byte-collector.js';
+
 const EMPTY = Buffer.alloc(0);
 const MAX_HEAD_BYTES = 64 << 10;
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: |$)/;
@@ -13,8 +15,7 @@ export class ResponseReader {
   readonly headers = new Map<string, string>();
   /** True if another request may follow on the connection. */
   keepsAlive = true;
-  private readonly pieces: Buffer[] = [];
-  private length = 0;
+  private readonly received = new ByteCollector();
   private state: State = 'head';
   /** Received bytes that cannot be parsed yet. */
   private rest: Buffer = EMPTY;
@@ -43,8 +44,7 @@ export class ResponseReader {
   }
 
   body(): string {
-    const [first = EMPTY] = this.pieces;
-    return (this.pieces.length <= 1 ? first : Buffer.concat(this.pieces)).toString('utf8');
+    return this.received.text();
   }
 
   /** Parses one part of the response; returns false if it needs more bytes. */
@@ -139,9 +139,9 @@ export class ResponseReader {
     const piece = this.rest.subarray(0, this.missing);
     if (piece.length === 0) return false;
     this.rest = this.rest.subarray(piece.length);
-    this.length += piece.length;
-    if (this.length > this.maxBytes) throw new Error(`the response exceeds ${this.maxBytes} bytes`);
-    this.pieces.push(piece);
+    if (this.received.length + piece.length > this.maxBytes)
+      throw new Error(`the response exceeds ${this.maxBytes} bytes`);
+    this.received.add(piece);
     this.missing -= piece.length;
     if (this.missing === 0) this.state = next;
     return true;

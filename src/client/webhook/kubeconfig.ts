@@ -34,6 +34,8 @@ export interface RemoteConfig {
   readonly impersonation?: Readonly<Record<string, string | string[]>>;
   /** Returns the address to connect to, if it is not the URL's own host; called for every call. */
   readonly dial?: (() => Promise<{ readonly host: string; readonly port: number }>) | undefined;
+  /** True if redirects to other servers are rejected. */
+  readonly staysOnServer?: boolean | undefined;
   /** Longer responses are rejected. Default: 4 MiB. */
   readonly maxAnswerBytes?: number | undefined;
   /** The maximum number of concurrent calls; further calls wait. Default: 128. */

@@ -70,6 +70,21 @@ beforeAll(async () => {
           request.socket.destroy();
           return;
         }
+        if (request.url === '/slow-body' || request.url === '/slow-head') {
+          if (request.url === '/slow-body') response.write('{');
+          let at = 0;
+          const drip = (): unknown =>
+            request.url === '/slow-body'
+              ? response.write(' ')
+              : request.socket.write('HTTP/1.1 200 OK\r\nx: '.charAt(at++) || 'x');
+          const timer = setInterval(drip, 5);
+          request.socket.once('close', () => clearInterval(timer));
+          return;
+        }
+        if (request.url?.startsWith('/to?') === true) {
+          response.writeHead(302, { location: decodeURIComponent(request.url.slice('/to?'.length)) }).end();
+          return;
+        }
         if (request.url === '/big') response.end(Buffer.alloc(5 * 1024 * 1024));
         else
           response
@@ -248,10 +263,15 @@ describe('failures', () => {
     }
     throw new Error('no failure');
   };
+  const redirected = (to: string, staysOnServer = false): Promise<ResponseError> =>
+    post('/', PATIENCE, { url: new URL(`${base}/to?${encodeURIComponent(to)}`), staysOnServer });
   test('a timeout is not transient', async () => {
     const error = await post('/hang', 50);
     expect([error.timeout, error.transient]).toEqual([true, false]);
     expect(error.message).toContain('context deadline exceeded');
+  });
+  test.each(['/slow-body', '/slow-head'])('a response that never ends is a timeout: %s', async (path) => {
+    expect((await post(path, 300)).timeout).toBe(true);
   });
   test('cancellation by the caller is not a timeout', async () => {
     const caller = new AbortController();
@@ -282,6 +302,35 @@ describe('failures', () => {
   });
   test('a response that is too large is refused', async () => {
     expect((await post('/big', PATIENCE)).message).toContain('the response exceeds');
+  });
+  test('a redirect to a file is refused, and calls nobody', async () => {
+    const calls = seen.length;
+    const { message } = await redirected('file:///etc/passwd');
+    expect(message).toContain('unsupported protocol scheme "file"');
+    expect(seen).toHaveLength(calls + 1);
+  });
+  test('a webhook that stays on its server is not followed to this machine, to metadata or to plain http', async () => {
+    let asked = 0;
+    const metadata = createPlainServer((_request, response) => {
+      asked++;
+      response.end('secret');
+    });
+    await new Promise<void>((resolve) => metadata.listen(0, '127.0.0.1', resolve));
+    const local = `http://127.0.0.1:${(metadata.address() as AddressInfo).port}/`;
+    for (const to of [local, 'http://169.254.169.254/latest/meta-data/', base.replace('127.0.0.1', 'localhost')]) {
+      const { message } = await redirected(to, true);
+      expect(message).toContain('a redirect to another server is not followed');
+    }
+    expect(asked).toBe(0);
+    metadata.closeAllConnections();
+    await new Promise((resolve) => metadata.close(resolve));
+  });
+  test('a webhook that stays on its server is followed there', async () => {
+    const url = new URL(`${base}/to?${encodeURIComponent('/other')}`);
+    const remote = { ...(await load(kubeconfig(base))), url, staysOnServer: true };
+    const transport = new HttpsTransport(remote, noFile, undefined);
+    expect((await transport.post('{}', PATIENCE, signal)).body).toBe('answer');
+    transport.close();
   });
   test('Retry-After is reported', async () => {
     const transport = new HttpsTransport(await load(kubeconfig(`${base}/busy`)), noFile, undefined);

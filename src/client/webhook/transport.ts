@@ -9,6 +9,7 @@ import { currentSpan } from '../../util/tracing.js';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
 import type { Egress } from '../egress/egress.js';
 import { Connections, type CredentialSource } from './connections.js';
+import { ByteCollector } from '../http1/byte-collector.js';
 import { requestBytes, type RequestHead } from '../http1/request-bytes.js';
 import { CallLimit } from './call-limit.js';
 import { type ConnectionPool, RequestFailure } from '../http1/connection-pool.js';
@@ -60,10 +61,20 @@ export class HttpsTransport implements WebhookTransport {
       if (location === undefined) return response;
       const keepsMethod = response.status === 307 || response.status === 308;
       if (!URL.canParse(location, call.url.href)) throw new Error(`failed to parse Location header ${quote(location)}`);
-      call.url = new URL(location, call.url);
+      call.url = this.redirected(location, call.url);
       if (!keepsMethod) call.method = 'GET';
       if (++call.redirects >= MAX_REDIRECTS) throw new Error(`stopped after ${String(MAX_REDIRECTS)} redirects`);
     }
+  }
+
+  private redirected(location: string, from: URL): URL {
+    const url = new URL(location, from);
+    const scheme = url.protocol.slice(0, -1);
+    // node:https would call port 443 of this machine.
+    if (scheme !== 'http' && scheme !== 'https') throw new Error(`unsupported protocol scheme ${quote(scheme)}`);
+    if (this.remote.staysOnServer === true && url.origin !== this.remote.url.origin)
+      throw new Error('a redirect to another server is not followed');
+    return url;
   }
 
   private async send(call: Call, body: Buffer, limit: CallLimit): Promise<Answered> {
@@ -258,18 +269,16 @@ function readAnswer(
   resolve: (answered: Answered) => void,
   reject: (error: Error) => void,
 ): void {
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const received = new ByteCollector();
   response.on('error', reject);
   response.on('data', (chunk: Buffer) => {
-    length += chunk.length;
-    if (length > maxBytes) response.destroy(new Error(`the response exceeds ${maxBytes} bytes`));
-    else chunks.push(chunk);
+    if (received.length + chunk.length > maxBytes)
+      response.destroy(new Error(`the response exceeds ${maxBytes} bytes`));
+    else received.add(chunk);
   });
   response.on('end', () => {
     const { statusCode: status = 0, headers } = response;
-    const body = (chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)).toString('utf8');
-    resolve(answered(status, (name) => headers[name], body));
+    resolve(answered(status, (name) => headers[name], received.text()));
   });
 }
 

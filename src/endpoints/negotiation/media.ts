@@ -1,5 +1,7 @@
 import { ApiError, newNotAcceptable, newUnsupportedMediaType } from '../../apimachinery/meta/errors.js';
 import { type AcceptClause, acceptsOneOf, maxClauses, parseAccept } from './accept.js';
+import { watchCache } from '../../util/caches/cache-metrics.js';
+import { LruCache } from '../../util/caches/lru-cache.js';
 import { trimBoth } from '../../util/text/trim.js';
 
 export type Encoding = 'json' | 'yaml' | 'protobuf' | 'cbor';
@@ -167,8 +169,11 @@ interface Chosen {
 }
 
 /** The results for the headers that nearly every request has, to avoid parsing them again. */
-const choiceCache = new Map<string, Chosen | null>();
-const maxRemembered = 512;
+const choiceCache = new LruCache<string, Chosen | null>({
+  capacity: 512 << 10,
+  weigh: (key) => 256 + 2 * key.length,
+});
+watchCache('media_types', choiceCache);
 const maxRememberedLength = 512;
 
 function choose(header: string, offer: Offer): Chosen | undefined {
@@ -177,7 +182,6 @@ function choose(header: string, offer: Offer): Chosen | undefined {
   const known = choiceCache.get(key);
   if (known !== undefined) return known ?? undefined;
   const chosen = chooseUncached(header, offer);
-  if (choiceCache.size >= maxRemembered) choiceCache.clear();
   choiceCache.set(key, chosen ?? null);
   return chosen;
 }

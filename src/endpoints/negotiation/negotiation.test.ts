@@ -1,4 +1,5 @@
 import { ApiError } from '../../apimachinery/meta/errors.js';
+import { cacheBytes } from '../../../test/fakes/util/cache-bytes.js';
 import { parseAccept } from './accept.js';
 import {
   checkPatchRoute,
@@ -185,4 +186,11 @@ describe('bodies', () => {
     }
     expect(result).toBe(expected);
   });
+});
+
+test('negotiated media types are kept by bytes', async () => {
+  for (let i = 0; i < 3000; i++) outcome(`application/json;x=${String(i)}${'y'.repeat(480)}`, custom);
+  const kept = (await cacheBytes('media_types')) ?? NaN;
+  expect(kept).toBeGreaterThan(256 << 10);
+  expect(kept).toBeLessThanOrEqual(512 << 10);
 });

@@ -2,6 +2,7 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:cryp
 import { CompactSign, SignJWT } from 'jose';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { FakeClock } from '../../../../test/fakes/util/clock.js';
+import { cacheBytes } from '../../../../test/fakes/util/cache-bytes.js';
 import * as secrets from '../../../util/same-secret.js';
 import { AuthenticationError, type AuthenticationResponse } from '../../authenticator/interfaces.js';
 import { ServiceAccountTokenAuthenticator, type ServiceAccountTokenOptions } from './service-account.js';
@@ -434,4 +435,19 @@ describe('keys', () => {
   ])('%s is refused', (_name, text, message) => {
     expect(() => readVerificationKeys(text())).toThrow(message);
   });
+});
+
+test('verified tokens are kept by bytes, and one with a very long list of audiences not at all', async () => {
+  const { authenticator, request } = setting();
+  const before = (await cacheBytes('service_account_tokens')) ?? 0;
+  const kept = async (): Promise<number> => ((await cacheBytes('service_account_tokens')) ?? NaN) - before;
+  const long = await sign({ ...request, audiences: ['api', 'x'.repeat(400_000)] }, ec);
+  expect(await outcome(authenticator, long)).toHaveProperty('user');
+  expect(await kept()).toBe(0);
+  for (let i = 0; i < 120; i++) {
+    const token = await sign({ ...request, audiences: ['api', `${String(i)}${'x'.repeat(150_000)}`] }, ec);
+    await outcome(authenticator, token);
+  }
+  expect(await kept()).toBeGreaterThan(16 << 20);
+  expect(await kept()).toBeLessThanOrEqual(32 << 20);
 });

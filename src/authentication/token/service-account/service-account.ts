@@ -1,5 +1,6 @@
 import { quoteList } from '../../../apimachinery/meta/meta.js';
 import { hash, randomBytes } from 'node:crypto';
+import { watchCache } from '../../../util/caches/cache-metrics.js';
 import { LruCache } from '../../../util/caches/lru-cache.js';
 import { compactVerify } from 'jose';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
@@ -33,8 +34,11 @@ import {
 } from './service-account-validation.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
 
-/** The maximum number of tokens whose verified signatures are cached. */
-const MAX_REMEMBERED = 16_384;
+/** The maximum number of bytes of all tokens whose verified signatures are cached, and of one of them. */
+const MAX_REMEMBERED_BYTES = 32 << 20;
+const MAX_TOKEN_BYTES = MAX_REMEMBERED_BYTES / 64;
+/** The bytes of an entry in addition to its texts. */
+const ENTRY_BYTES = 512;
 const DAY = 86_400_000;
 
 /** The message of go-jose, which clients see in TokenReviews. */
@@ -61,6 +65,7 @@ interface Verified {
   readonly claims: ServiceAccountClaims;
   /** The response for the server's own audiences, so that everything derived from it is derived only once. */
   response: AuthenticationResponse | undefined;
+  readonly bytes: number;
 }
 
 const { counter } = metricsOf();
@@ -81,12 +86,16 @@ export class ServiceAccountTokenAuthenticator implements TokenAuthenticator {
   private readonly issuers: ReadonlySet<string>;
   private readonly byId: ReadonlyMap<string, VerificationKey>;
   private readonly salt = randomBytes(16).toString('latin1');
-  private readonly verified = new LruCache<string, Verified>({ capacity: MAX_REMEMBERED });
+  private readonly verified = new LruCache<string, Verified>({
+    capacity: MAX_REMEMBERED_BYTES,
+    weigh: (_key, { bytes }) => bytes,
+  });
   private readonly cached: Find;
 
   constructor(private readonly options: ServiceAccountTokenOptions) {
     this.issuers = new Set([...options.issuers, LEGACY_ISSUER]);
     this.byId = new Map(options.keys.map((key) => [key.id, key]));
+    watchCache('service_account_tokens', this.verified);
     this.cached = (kind, namespace, name) => options.objects.cached(kind, namespace, name);
   }
 
@@ -99,8 +108,9 @@ export class ServiceAccountTokenAuthenticator implements TokenAuthenticator {
     const parsed = readToken(token);
     if (parsed === undefined || !this.issuers.has(String(parsed.claims['iss']))) return undefined;
     return this.verify(token, parsed).then((claims) => {
-      const entry: Verified = { claims, response: undefined };
-      this.verified.set(key, entry);
+      // Whoever requests a token chooses its audiences. Its text is longer than the texts of its claims.
+      const entry: Verified = { claims, response: undefined, bytes: ENTRY_BYTES + 2 * token.length };
+      if (entry.bytes <= MAX_TOKEN_BYTES) this.verified.set(key, entry);
       return this.validate(token, entry, audiences);
     });
   }

@@ -1,4 +1,5 @@
 import type { ApiError } from '../../../apimachinery/meta/errors.js';
+import { watchCache } from '../../../util/caches/cache-metrics.js';
 import { LruCache } from '../../../util/caches/lru-cache.js';
 import type { Authorizer, AuthorizerAttributes } from '../../../authorization/authorizer/interfaces.js';
 import {
@@ -28,7 +29,9 @@ const ASSOCIATED_KEYS = 'authentication.kubernetes.io/associated-node-keys';
 const AUTHENTICATION_GROUP = 'authentication.k8s.io';
 /** From this many checks on, a single wildcard check is tried first. */
 const WILDCARD_CHECK_THRESHOLD = 4;
-const REMEMBERED_USERS = 10_000;
+/** The maximum number of bytes of the names of all remembered users. A longer name than a 64th of it is not remembered. */
+const REMEMBERED_BYTES = 1 << 20;
+const bytesOf = (name: string): number => 64 + 2 * name.length;
 
 const CONSTRAINED: readonly ImpersonationMode[] = ['associated-node', 'arbitrary-node', 'serviceaccount', 'user-info'];
 
@@ -81,12 +84,13 @@ function applies(mode: ImpersonationMode, wanted: UserInfo, requestor: UserInfo)
 /** Tries the modes in which a user may impersonate another, beginning with the one that last succeeded for this user. */
 export class ImpersonationModes {
   private readonly modes: readonly ImpersonationMode[];
-  private readonly last = new LruCache<string, ImpersonationMode>({ capacity: REMEMBERED_USERS });
+  private readonly last = new LruCache<string, ImpersonationMode>({ capacity: REMEMBERED_BYTES, weigh: bytesOf });
 
   constructor(
     private readonly authorizer: Authorizer,
     constrained: boolean,
   ) {
+    watchCache('impersonation_modes', this.last);
     this.modes = constrained ? [...CONSTRAINED, 'legacy'] : ['legacy'];
   }
 
@@ -106,7 +110,7 @@ export class ImpersonationModes {
       const check = new Check(this.authorizer, mode, attributes, signal);
       const error = await check.run(wanted);
       if (error === undefined) {
-        this.last.set(requestor.name, mode);
+        if (bytesOf(requestor.name) <= REMEMBERED_BYTES / 64) this.last.set(requestor.name, mode);
         return { user: check.result(wanted), mode };
       }
       firstError ??= error;

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { ConversionPending } from '../../../managedfields/interfaces.js';
 import { FakeClock } from '../../../../test/fakes/util/clock.js';
+import { cacheBytes } from '../../../../test/fakes/util/cache-bytes.js';
 import { metricsRegistry } from '../../../util/metrics/metrics.js';
 import { WebhookConversion } from './webhook-conversion.js';
 
@@ -209,3 +210,32 @@ function attempt(run: () => unknown): unknown {
     return error;
   }
 }
+
+describe('what is kept for steps that run again is bounded by bytes', () => {
+  const MIB = 1 << 20;
+  const prepare = async (webhook: WebhookConversion, object: KubeObject): Promise<void> => {
+    const pending = attempt(() => webhook.convert(object, 'example.com/v2'));
+    await (pending as ConversionPending).ready();
+  };
+
+  test('small objects with large answers', async () => {
+    const { conversion: webhook } = conversion((review) =>
+      success(review, (object) => ({ ...object, spec: 'x'.repeat(MIB) })),
+    );
+    const before = (await cacheBytes('conversions')) ?? 0;
+    for (let i = 0; i < 40; i++) await prepare(webhook, widget(`w${String(i)}`));
+    const kept = ((await cacheBytes('conversions')) ?? NaN) - before;
+    expect(kept).toBeGreaterThan(2 * MIB);
+    expect(kept).toBeLessThanOrEqual(16 * MIB);
+    expect(webhook.convert(widget('w39'), 'example.com/v2').apiVersion).toBe('example.com/v2');
+  });
+
+  test('failures of large objects, and those that quote large answers', async () => {
+    const { conversion: webhook } = conversion((review) => success(review, () => ({ spec: 'x'.repeat(MIB) })));
+    const before = (await cacheBytes('conversions')) ?? 0;
+    for (let i = 0; i < 100; i++) await prepare(webhook, { ...widget(`w${String(i)}`), spec: 'y'.repeat(MIB / 8) });
+    expect(((await cacheBytes('conversions')) ?? NaN) - before).toBeLessThan(8 * MIB);
+    const failed = attempt(() => webhook.convert({ ...widget('w99'), spec: 'y'.repeat(MIB / 8) }, 'example.com/v2'));
+    expect((failed as Error).message.length).toBeLessThan(MIB / 32);
+  });
+});

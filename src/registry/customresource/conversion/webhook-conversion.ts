@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { watchCache } from '../../../util/caches/cache-metrics.js';
 import { LruCache } from '../../../util/caches/lru-cache.js';
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import { ApiError } from '../../../apimachinery/meta/errors.js';
@@ -13,6 +14,7 @@ import {
 } from '../../../apimachinery/json/json.js';
 import { type KubeObject, goJson, parseGroupVersion, quote } from '../../../apimachinery/meta/meta.js';
 import { ConversionPending } from '../../../managedfields/interfaces.js';
+import { boundedKey } from '../../../util/caches/ttl-cache.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { Clock } from '../../../util/clock.js';
 import { type Conversion, noConversion, type ReviewSender } from './conversion.js';
@@ -37,21 +39,23 @@ const REVIEW_VERSIONS = ['v1', 'v1beta1'];
 /** The maximum number and size (in characters) of the objects in one review. A single larger object gets a review of its own. */
 const MAX_OBJECTS = 200;
 const MAX_CHARACTERS = 1 << 20;
-/** The maximum number and size (in characters) of the responses kept for steps that run again. */
-const MAX_KEPT = 128;
-const MAX_KEPT_CHARACTERS = 1 << 23;
+/** The maximum number of bytes of the outcomes kept for steps that run again. The newest one is kept whatever its size. */
+const MAX_KEPT_BYTES = 16 << 20;
+const ENTRY_BYTES = 512;
+/** Longer texts of failures are cut: a webhook chooses what they quote. */
+const MAX_FAILURE_CHARACTERS = 16 << 10;
 
 /** Returns the conversion that a definition asks for. `sender` creates the client of a webhook with these settings. */
 export function conversionOf(
   { conversion, name }: Definition,
-  sender: (clientConfig: JsonObject) => ReviewSender,
+  sender: (clientConfig: JsonObject, name: string) => ReviewSender,
   { clock, observe }: Pick<WebhookConversionOptions, 'clock' | 'observe'>,
 ): Conversion {
   if (stringAt(conversion, 'strategy') !== 'Webhook') return noConversion;
   const webhook = objectAt(conversion, 'webhook') ?? {};
   return new WebhookConversion({
     reviewVersions: stringsOf(webhook['conversionReviewVersions']),
-    sender: sender(objectAt(webhook, 'clientConfig') ?? {}),
+    sender: sender(objectAt(webhook, 'clientConfig') ?? {}, name),
     name,
     clock,
     ...(observe === undefined ? {} : { observe }),
@@ -62,16 +66,15 @@ export function conversionOf(
 export class WebhookConversion implements Conversion {
   readonly remote = true;
   readonly sender: ReviewSender;
-  /** Responses by wanted version and object, kept until the waiting step runs again. */
-  private readonly resultCache = new LruCache<string, KubeObject>({
-    capacity: MAX_KEPT_CHARACTERS,
-    weigh: (key) => Math.max(key.length, MAX_KEPT_CHARACTERS / MAX_KEPT),
+  /** Outcomes by wanted version and object, kept until the waiting step runs again; it adds its context to an error. */
+  private readonly outcomes = new LruCache<string, Outcome>({
+    capacity: MAX_KEPT_BYTES,
+    weigh: (key, { bytes }) => ENTRY_BYTES + 2 * key.length + bytes,
   });
-  /** Failures kept for the waiting step, which adds its context to the error. */
-  private readonly failureCache = new LruCache<string, ApiError>({ capacity: MAX_KEPT });
 
   constructor(private readonly options: WebhookConversionOptions) {
     this.sender = options.sender;
+    watchCache('conversions', this.outcomes);
   }
 
   convert(object: KubeObject, groupVersion: string): KubeObject {
@@ -79,22 +82,21 @@ export class WebhookConversion implements Conversion {
     // An empty object needs no webhook.
     if (Object.keys(object).every((key) => key === 'apiVersion' || key === 'kind'))
       return { ...object, apiVersion: groupVersion };
-    const key = `${groupVersion}\n${stringifyJson(object)}`;
-    const known = this.resultCache.get(key);
-    if (known !== undefined) return known;
-    const failed = this.failureCache.get(key);
-    if (failed !== undefined) {
-      this.failureCache.delete(key);
-      throw failed;
+    const key = boundedKey(`${groupVersion}\n${stringifyJson(object)}`);
+    const known = this.outcomes.get(key);
+    if (known?.converted !== undefined) return known.converted;
+    if (known?.failed !== undefined) {
+      this.outcomes.delete(key);
+      throw known.failed;
     }
     throw new ConversionPending(async () => {
       try {
         const [converted] = await this.convertAll([object], groupVersion);
-        if (converted !== undefined) this.resultCache.set(key, converted);
+        if (converted !== undefined) this.outcomes.set(key, { converted, bytes: 2 * stringifyJson(converted).length });
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         // If the step does not run again, the entry stays until it is evicted.
-        this.failureCache.set(key, error);
+        this.outcomes.set(key, { failed: error, bytes: 2 * error.message.length });
       }
     });
   }
@@ -151,6 +153,12 @@ export class WebhookConversion implements Conversion {
   }
 }
 
+interface Outcome {
+  readonly converted?: KubeObject;
+  readonly failed?: ApiError;
+  readonly bytes: number;
+}
+
 interface Batch {
   readonly objects: KubeObject[];
   readonly texts: string[];
@@ -177,7 +185,12 @@ function* batches(objects: readonly KubeObject[]): Iterable<Batch> {
 }
 
 /** Returns a 500: a failed conversion is not the client's fault. */
-const failure = (message: string): ApiError => new ApiError(500, '', message);
+const failure = (message: string): ApiError =>
+  new ApiError(
+    500,
+    '',
+    message.length <= MAX_FAILURE_CHARACTERS ? message : `${message.slice(0, MAX_FAILURE_CHARACTERS)}...`,
+  );
 
 /** Returns the converted objects of a response. In v1beta1 a response need not name its kind or the request. */
 function readReview(body: string, version: string, uid: string): readonly unknown[] {

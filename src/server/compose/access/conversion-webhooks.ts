@@ -6,16 +6,36 @@ import type { Conversion, ReviewSender } from '../../../registry/customresource/
 import type { Definition } from '../../../registry/customresource/definition.js';
 import { conversionOf } from '../../../registry/customresource/conversion/webhook-conversion.js';
 import type { LoopbackClient } from '../../../registry/rest/loopback-client.js';
+import { BoundedCalls } from '../../../scheduling/bounded-calls.js';
 import { systemClock } from '../../../util/clock.js';
 import { withSpan } from '../../../util/tracing.js';
 import { NEVER_ABORTED } from '../../../util/never-aborted.js';
 
 const TIMEOUT_SECONDS = 30;
-const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+/** A review has objects of one MiB together, or a single one of three. */
+const MAX_ANSWER_BYTES = 8 << 20;
+/** The maximum number of concurrent reviews, of those of one definition, and of those that wait for a place among them. */
+const MAX_REVIEWS = 64;
+const MAX_REVIEWS_OF_ONE = 16;
+const MAX_WAITING = 1000;
+const MAX_WAITING_OF_ONE = 500;
+const WAIT_MILLIS = 10_000;
 
 /** Returns a function that creates the conversion that a definition configures. */
 export function conversions(resolve: ServiceResolver): (definition: Definition) => Conversion {
-  return (definition) => conversionOf(definition, (config) => reviewSender(config, resolve), { clock: systemClock });
+  const calls = new BoundedCalls({
+    clock: systemClock,
+    max: MAX_REVIEWS,
+    maxPerFlow: MAX_REVIEWS_OF_ONE,
+    maxWaiting: MAX_WAITING,
+    maxWaitingPerFlow: MAX_WAITING_OF_ONE,
+    waitMillis: WAIT_MILLIS,
+  });
+  const sender = (config: JsonObject, name: string): ReviewSender => {
+    const inner = reviewSender(config, resolve);
+    return { send: (review) => calls.run(name, () => inner.send(review)) };
+  };
+  return (definition) => conversionOf(definition, sender, { clock: systemClock });
 }
 
 /** Resolves services by the DNS of the cluster that the server runs in. */
@@ -42,7 +62,7 @@ export function resolveByServices(services: () => Pick<LoopbackClient, 'get'>): 
 
 function reviewSender(config: JsonObject, resolve: ServiceResolver): ReviewSender {
   const transport = new HttpsTransport(
-    { ...webhookRemote(config, resolve, TIMEOUT_SECONDS), maxAnswerBytes: MAX_ANSWER_BYTES },
+    { ...webhookRemote(config, resolve, TIMEOUT_SECONDS), maxAnswerBytes: MAX_ANSWER_BYTES, staysOnServer: true },
     () => Promise.reject(new Error('conversion webhooks do not read files')),
     undefined,
   );
