@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import type { JsonObject } from '../apimachinery/json/json.js';
 import { toYaml } from '../apimachinery/yaml/yaml.js';
 import { collect } from './collect.js';
+import { redactedAddress } from '../util/text/redacted-address.js';
 
 export interface KubeconfigOptions {
   readonly server: string;
@@ -25,7 +26,7 @@ const MODES = ['Never', 'IfAvailable', 'Always'];
 export function makeKubeconfig(options: KubeconfigOptions, read: (path: string) => Buffer): string {
   const { server, certificateAuthority: ca, namespace, user } = options;
   if (!URL.canParse(server) || new URL(server).protocol !== 'https:')
-    throw new Error(`--server: ${server} is not an https address`);
+    throw new Error(`--server: ${redactedAddress(server)} is not an https address`);
   const data = (path: string): string => read(path).toString('base64');
   return toYaml({
     apiVersion: 'v1',

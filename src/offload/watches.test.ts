@@ -191,6 +191,27 @@ test('waits for a full transport to drain', async () => {
   await watch.leave();
 });
 
+test('a client that does not read costs one write of 64 KiB and one event, however many follow', async () => {
+  const world = setup();
+  const watch = new Watch(world, 'application/json');
+  watch.writable = false;
+  const events = Array.from({ length: 40 }, (_, i) => event(`e${i}`, i + 1, 10_000));
+  expect(await watch.give(...events)).toBe(false);
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  for (let i = 0; i < 5; i++) await turn();
+  const first = watch.text.length;
+  expect(first).toBeLessThan(80_000);
+  watch.drain();
+  await watch.written();
+  for (let i = 0; i < 5; i++) await turn();
+  expect(watch.text.length - first).toBeLessThan(80_000);
+  watch.writable = true;
+  watch.drain();
+  await watch.goneOn();
+  expect(watch.text.match(/"name":"e\d+"/g)).toEqual(events.map((_, i) => `"name":"e${i}"`));
+  await watch.leave();
+});
+
 test('metadata found in the stored bytes stays in the main thread', async () => {
   const world = setup();
   const watch = new Watch(world, 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1');

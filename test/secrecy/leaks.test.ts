@@ -26,6 +26,7 @@ describe('leak detection', () => {
     '{"level":"info","message":"unsupported bearer authentication"}',
     'https://127.0.0.1:6443/api/v1/namespaces/kube-system/secrets/bootstrap-token-07401b',
     'mongodb://localhost:27017/annex?replicaSet=rs0',
+    'Post "https://annex:***@127.0.0.1:1/review": dial tcp',
     'k8s.io/client-go v0.36.3, system.indexes, eyJhbGciOiJSUzI1NiJ9',
     '-----BEGIN CERTIFICATE-----',
   ])('finds nothing in %s', (line) => {

@@ -29,7 +29,7 @@ const LOOKS: readonly (readonly [string, RegExp])[] = [
   ['a signed token', /eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{16,}/],
   ['a bootstrap token', /\b(?=[a-z]*\d)[a-z0-9]{6}\.(?=[a-z]*\d)[a-z0-9]{16}\b/],
   ['a bearer token', /\bbearer (?=\S*\d)[\w.~+/=-]{8,}/i],
-  ['a password in an address', /\b[a-z][a-z+]*:\/\/[^\s/:@"]*:[^\s/@"]+@/],
+  ['a password in an address', /\b[a-z][a-z+]*:\/\/[^\s/:@"]*:(?!\*\*\*@)[^\s/@"]+@/],
   ['a private key', /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/],
   ['a private key in base64', /LS0tLS1CRUdJTi(?:BQUklWQVRFIEtFW|BFQyBQUklWQVRFI|BSU0EgUFJJVkFUR)/],
 ];

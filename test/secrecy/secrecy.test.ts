@@ -189,6 +189,26 @@ describe('a server that fails to start', () => {
       () => ['--authentication-token-webhook-config-file', file('a', `users: [{token: ${secret('yaml')}`)],
     ],
     [
+      'webhook address with credentials',
+      () => {
+        const server = `https://annex:${secret('webhook-address')}@127.0.0.1:1/review?a=b`;
+        const config = {
+          clusters: [{ name: 'c', cluster: { server } }],
+          contexts: [{ name: 'x', context: { cluster: 'c' } }],
+        };
+        const webhook = file('w', JSON.stringify({ ...config, 'current-context': 'x' }));
+        return ['--authorization-webhook-config-file', webhook, '--authorization-mode', 'Webhook'];
+      },
+    ],
+    [
+      'tracing endpoint with credentials',
+      () => {
+        const endpoint = `http://annex:${secret('collector')}@127.0.0.1:1`;
+        const config = { apiVersion: 'apiserver.config.k8s.io/v1', kind: 'TracingConfiguration', endpoint };
+        return ['--tracing-config-file', file('trace.json', JSON.stringify(config))];
+      },
+    ],
+    [
       'kubeconfig that is none',
       () => [
         '--authorization-webhook-config-file',

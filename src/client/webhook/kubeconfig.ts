@@ -10,6 +10,7 @@ import {
   stringsOf,
 } from '../../apimachinery/json/json.js';
 import { parseYaml } from '../../apimachinery/yaml/yaml.js';
+import { redactedAddress } from '../../util/text/redacted-address.js';
 
 /** An unusable kubeconfig; the server does not start with it. */
 export class KubeconfigError extends Error {
@@ -228,7 +229,8 @@ function onlyName(list: JsonValue | undefined): string {
 }
 
 function remoteUrl(server: string, rule: ServerRule): URL {
-  const problem = (why: string): KubeconfigError => new KubeconfigError(`invalid webhook server "${server}": ${why}`);
+  const problem = (why: string): KubeconfigError =>
+    new KubeconfigError(`invalid webhook server "${redactedAddress(server)}": ${why}`);
   let url: URL;
   try {
     url = new URL(server);

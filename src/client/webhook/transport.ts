@@ -15,6 +15,7 @@ import { CallLimit } from './call-limit.js';
 import { type ConnectionPool, RequestFailure } from '../http1/connection-pool.js';
 import { certificateFault, countFaults } from './peer-certificates.js';
 import { KubeconfigError, type ReadFile, type RemoteConfig } from './kubeconfig.js';
+import { redactedAddress } from '../../util/text/redacted-address.js';
 
 /** Longer responses are rejected: a review is small. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
@@ -166,7 +167,10 @@ export class HttpsTransport implements WebhookTransport {
   private wrap(error: unknown, { method, url, onReusedConnection }: Call, timedOut: boolean): ResponseError {
     const { dial, timeout, ca } = this.remote;
     // Kubernetes includes the port of a service even if it is the default port of https.
-    const shown = dial === undefined ? url.href : `${url.protocol}//${hostAndPort(url)}${url.pathname}${url.search}`;
+    const shown =
+      dial === undefined
+        ? redactedAddress(url.href)
+        : `${url.protocol}//${hostAndPort(url)}${url.pathname}${url.search}`;
     const where = `${method === 'POST' ? 'Post' : 'Get'} "${shown}"`;
     if (timedOut) {
       const whose = timeout === 'request' ? '' : ' (Client.Timeout exceeded while awaiting headers)';

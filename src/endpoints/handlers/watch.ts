@@ -16,6 +16,13 @@ import { isStackOverflow } from '../../util/stack-overflow.js';
 
 /** The size of the length prefix of each event in Protobuf. */
 const LENGTH_BYTES = 4;
+/**
+ * The size at which a write ends. Over HTTP/1 the connection keeps an encrypted copy of what its client has not read, so this and
+ * one object are what a watch whose client does not read takes.
+ */
+const MAX_WRITE_BYTES = 64 * 1024;
+/** The number of events that are looked at for one write while the client reads slowly. */
+const MAX_REST_EVENTS = 100;
 
 /** GET on a collection with the verb watch, which the query or the path prefix /watch/ sets. */
 export const watchHandler = (scope: KindScope<Watcher>): Promise<void> =>
@@ -93,47 +100,70 @@ class WatchStream {
     }
   }
 
-  /** Encodes events and writes them together. If that takes too long, sends the rest one by one. */
+  /** Writes events. Those that do not fit into one write follow as the client reads. */
   private send(events: readonly WatchEvent[]): boolean {
-    const { clock } = this.scope.environment;
-    const slicer = events.length > 1 ? new Slicer(clock) : undefined;
-    const parts: Uint8Array[] = [];
-    let count = 0;
-    for (const event of events) {
-      const frame = this.frame();
-      if (frame.shouldOffload(event) || (count > 0 && slicer?.isExhausted === true)) break;
-      if (count > 0 && this.response.messages === true) break;
-      if (event.single === true && frame.parts !== undefined) parts.push(...frame.parts(event));
-      else {
-        const bytes = encodedHere(event, frame);
-        if (bytes === undefined) break;
-        parts.push(bytes);
-      }
-      this.started = true;
-      count++;
-    }
-    const writable = count === 0 || this.write(parts, count);
-    if (count === events.length) return writable;
-    void this.sendOneByOne(events.slice(count), writable);
+    const slicer = events.length > 1 ? new Slicer(this.scope.environment.clock) : undefined;
+    let at = 0;
+    let writable = true;
+    do {
+      const some = this.writeSome(at === 0 ? events : events.slice(at), slicer);
+      at += some.sent;
+      ({ writable } = some);
+      if (at === events.length) return writable;
+      if (some.sent === 0 || this.response.messages === true) break;
+    } while (writable && slicer?.isExhausted !== true);
+    void this.sendRest(events.slice(at), writable);
     return false;
   }
 
-  /** Sends events one by one. The watcher delivers no others in the meantime. */
-  private async sendOneByOne(events: readonly WatchEvent[], writable: boolean): Promise<void> {
+  /** Encodes events and writes them together, until that takes too long or the write is large. May write none of them. */
+  private writeSome(
+    events: readonly WatchEvent[],
+    slicer: Slicer | undefined,
+  ): { readonly sent: number; readonly writable: boolean } {
+    const parts: Uint8Array[] = [];
+    let sent = 0;
+    let bytes = 0;
+    for (const event of events) {
+      const frame = this.frame();
+      if (sent > 0 && (bytes >= MAX_WRITE_BYTES || slicer?.isExhausted === true)) break;
+      if (sent > 0 && this.response.messages === true) break;
+      if (frame.shouldOffload(event)) break;
+      const encoded = event.single === true ? frame.parts?.(event) : undefined;
+      const whole = encoded === undefined ? encodedHere(event, frame) : undefined;
+      if (encoded === undefined && whole === undefined) break;
+      for (const part of encoded ?? (whole === undefined ? [] : [whole])) {
+        parts.push(part);
+        bytes += part.length;
+      }
+      this.started = true;
+      sent++;
+    }
+    return { sent, writable: sent === 0 || this.write(parts, sent) };
+  }
+
+  /** Sends events as the client reads, each write in a turn of its own. The watcher delivers no others in the meantime. */
+  private async sendRest(events: readonly WatchEvent[], writable: boolean): Promise<void> {
     this.busy = true;
     try {
-      if (!writable) await this.drained();
-      for (const event of events) {
-        const frame = this.frame();
-        this.started = true;
-        const offloaded = frame.shouldOffload(event) ? frame.offload(event) : undefined;
-        // An event encoded on this thread gets a turn of the event loop of its own.
-        if (offloaded === undefined) await yieldNow();
-        const bytes = await (offloaded ?? encodedHere(event, frame) ?? frame.offload(event));
+      const { clock } = this.scope.environment;
+      let ready = writable;
+      for (let at = 0; at < events.length;) {
+        if (!ready) await this.drained();
+        await yieldNow();
+        if (this.isOver()) return;
+        const some = this.writeSome(events.slice(at, at + MAX_REST_EVENTS), new Slicer(clock));
+        at += some.sent;
+        ready = some.writable;
+        if (some.sent > 0) continue;
+        const bytes = await this.frame().offload(events[at] as WatchEvent);
         if (bytes === undefined) throw newInternalError('the object is nested too deeply');
         if (this.isOver()) return;
-        if (!this.write([bytes], 1)) await this.drained();
+        this.started = true;
+        at++;
+        ready = this.write([bytes], 1);
       }
+      if (!ready) await this.drained();
     } catch (error) {
       this.fail(toApiError(interpretStorageError(error, 'watch')));
       return;

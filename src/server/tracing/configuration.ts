@@ -12,6 +12,7 @@ import {
 } from '../../apimachinery/yaml/configuration-file.js';
 import { messageOf } from '../../util/error-message.js';
 import { FlagError } from '../options/flags.js';
+import { redactedAddress } from '../../util/text/redacted-address.js';
 
 /** TracingConfiguration of apiserver.config.k8s.io. */
 export interface TracingConfiguration {
@@ -105,12 +106,12 @@ function rateErrors(rate: number | undefined): string[] {
 function endpointErrors(endpoint: string | undefined): string[] {
   if (endpoint === undefined) return [];
   const url = endpoint.includes('//') ? endpoint : `dns://${endpoint}`;
-  const invalid = (why: string): string[] => [`endpoint: Invalid value: ${quote(url)}: ${why}`];
+  const shown = quote(redactedAddress(url));
+  const invalid = (why: string): string[] => [`endpoint: Invalid value: ${shown}: ${why}`];
   const escape = /%(?![0-9a-fA-F]{2}).{0,2}/.exec(url);
-  if (escape !== null) return invalid(`parse ${quote(url)}: invalid URL escape ${quote(escape[0])}`);
+  if (escape !== null) return invalid(`parse ${shown}: invalid URL escape ${quote(escape[0])}`);
   const [scheme = '', rest = ''] = url.split('://', 2);
-  if (rest.split('/')[0]?.includes(' ') === true)
-    return invalid(`parse ${quote(url)}: invalid character " " in host name`);
+  if (rest.split('/')[0]?.includes(' ') === true) return invalid(`parse ${shown}: invalid character " " in host name`);
   if (SCHEMES.includes(scheme)) return [];
   // Node has no abstract sockets.
   if (scheme === 'unix-abstract') return invalid('unix-abstract is not supported by this server');

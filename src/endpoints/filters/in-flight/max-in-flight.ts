@@ -1,10 +1,12 @@
-import { ApiError } from '../../../apimachinery/meta/errors.js';
+import { ApiError, newTooManyRequests } from '../../../apimachinery/meta/errors.js';
+import { quote } from '../../../apimachinery/meta/meta.js';
 import { SYSTEM_PRIVILEGED_GROUP } from '../../../authentication/user/user.js';
 import { type MaybePromise, then, runFinally } from '../../../util/maybe-promise.js';
 import type { ChainConfig, Step } from '../chain-config.js';
 import type { Exchange } from '../exchange.js';
 import { FairQueue, type RejectReason } from '../../../scheduling/fair-queue.js';
 import { writeText } from '../status.js';
+import { MAX_WATCHES_PER_USER, WatchSeats } from './watch-seats.js';
 
 /** The maximum wait for a seat is the request timeout divided by this, as in kube-apiserver. */
 const WAIT_PART = 4;
@@ -14,7 +16,7 @@ const WIDE: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection'])
 type Kind = 'readOnly' | 'mutating';
 
 /**
- * Limits the requests in flight, mutating and read-only ones separately; watches do not count. Beyond the limit, requests wait in
+ * Limits the requests in flight, mutating and read-only ones separately; watches have a limit of their own. Beyond the limit, requests wait in
  * fair queues, one per user, and get a 429 if a queue is full or the wait is too long. Requests that read whole collections start
  * one per turn of the event loop, alternating between users.
  */
@@ -28,8 +30,9 @@ export function withMaxInFlight(next: Step, config: ChainConfig): Step {
   };
   metrics.setQueues(() => ({ readOnly: levels.readOnly.queue, mutating: levels.mutating.queue }));
   const takeTurn = limitCollectionReads(next, config);
+  const startWatch = limitWatches(takeTurn, config);
   return (exchange) => {
-    if (exchange.longRunning) return takeTurn(exchange);
+    if (exchange.longRunning) return startWatch(exchange);
     const { verb } = exchange.info;
     const kind = verb === 'get' || verb === 'list' ? 'readOnly' : 'mutating';
     const level = levels[kind];
@@ -60,6 +63,22 @@ export function withMaxInFlight(next: Step, config: ChainConfig): Step {
       refuse(exchange, kind, refusal, metrics);
       return undefined;
     });
+  };
+}
+
+/** Rejects the watches of a user who has too many. They do not wait, because none may end for a long time. */
+function limitWatches(next: Step, { metrics, writeStatus }: ChainConfig): Step {
+  const seats = new WatchSeats();
+  return (exchange) => {
+    const { info, user, rawQuery } = exchange;
+    if (info.verb !== 'watch' || user.groups.includes(SYSTEM_PRIVILEGED_GROUP)) return next(exchange);
+    const leave = seats.take(user.name, rawQuery);
+    if (leave !== undefined) return runFinally(() => next(exchange), leave);
+    metrics.dropped('readOnly');
+    metrics.terminated(exchange, 429);
+    const why = `user ${quote(user.name)} already has ${MAX_WATCHES_PER_USER} watches on this server`;
+    writeStatus(exchange, newTooManyRequests(why, 1));
+    return undefined;
   };
 }
 

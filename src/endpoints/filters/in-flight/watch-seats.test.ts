@@ -1,0 +1,43 @@
+import { ALICE, MASTER, message, TestChain } from '../../../../test/fakes/endpoints/handler-chain.js';
+import { MAX_WATCHES_PER_USER, WatchSeats } from './watch-seats.js';
+
+test('long queries weigh more, and users without watches are forgotten', () => {
+  const seats = new WatchSeats();
+  const query = 'x'.repeat(99 * 1024);
+  const releases = Array.from({ length: MAX_WATCHES_PER_USER / 100 }, () => seats.take('a', query));
+  expect(releases.includes(undefined)).toBe(false);
+  expect(seats.take('a', '')).toBeUndefined();
+  seats.take('b', '')?.();
+  expect(seats.users).toBe(1);
+  releases[0]?.();
+  expect(seats.take('a', query)).toBeDefined();
+  expect(seats.take('a', '')).toBeUndefined();
+  for (const release of releases.slice(1)) release?.();
+  expect(seats.users).toBe(1);
+});
+
+test('a user with too many watches gets 429 for the next; other users, other requests and system:masters do not', async () => {
+  const stage = new TestChain();
+  const ends: (() => void)[] = [];
+  stage.handler = () => new Promise((resolve) => ends.push(resolve));
+  const watch = { url: '/api/v1/pods?watch=1' };
+  const open = Array.from({ length: MAX_WATCHES_PER_USER }, () => stage.start(watch));
+  const refused = await stage.run(watch);
+  expect(refused.statusCode).toBe(429);
+  expect(String(refused.body)).toContain('"retryAfterSeconds":1');
+  expect(message(refused)).toBe(`user "${ALICE.user.name}" already has ${MAX_WATCHES_PER_USER} watches on this server`);
+  const expectServed = (given = watch): void => {
+    const { response } = stage.start(given);
+    expect(response.writableEnded).toBe(false);
+  };
+  expectServed({ url: '/api/v1/pods' });
+  stage.authenticate = () => ({ user: { ...ALICE.user, name: 'bob' } });
+  expectServed();
+  stage.authenticate = () => MASTER;
+  expectServed();
+  stage.authenticate = () => ALICE;
+  ends[0]?.();
+  await open[0]?.running;
+  expectServed();
+  expect((await stage.run(watch)).statusCode).toBe(429);
+});
