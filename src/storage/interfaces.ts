@@ -260,6 +260,11 @@ export interface StoreHealth {
   writing(): Health;
   /** Reports whether writes of other processes are being received; undefined if there are no other processes. */
   readonly following: (() => Health) | undefined;
+  /**
+   * Reports whether the store is the one that was opened. Not ok from the time when its log was replaced, by a restore, until everything has
+   * been loaded anew: meanwhile nothing may be shown and no write is accepted. Says nothing about whether the store responds.
+   */
+  same(): Health;
 }
 
 /** Keeps copies of types from another store. */

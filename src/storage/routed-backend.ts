@@ -110,6 +110,7 @@ function healthOf(all: readonly StoreHealth[]): StoreHealth {
       await Promise.all(all.map((health) => health.ping()));
     },
     writing: () => worst(all.map((health) => health.writing())),
+    same: () => worst(all.map((health) => health.same())),
     following: following.length === 0 ? undefined : () => worst(following.map((state) => state())),
   };
 }

@@ -147,7 +147,11 @@ described('a restore under a running server', () => {
     await settled(backend);
     await restore(options.uri, options.database, backup);
     await until('the store is not used', () => halts.length > 0);
-    expect([backend.health.following().ok, backend.health.writing().ok]).toEqual([false, false]);
+    expect([backend.health.following().ok, backend.health.writing().ok, backend.health.same().ok]).toEqual([
+      false,
+      false,
+      false,
+    ]);
     expect(await isRefused(backend)).toBe(true);
     await expect(backend.health.ping()).rejects.toThrow('dropped or replaced');
     await expect(backend.get(RESOURCE, 'a/gone0')).rejects.toThrow('dropped or replaced');

@@ -134,7 +134,8 @@ export async function openFoundation(
     undecodable: undecodableReporter(metrics, logger),
   });
   await waitForStore(() => cacher.start(), context);
-  outage?.start(() => backend.health.ping());
+  // A store whose log was replaced answers: what is wrong with it is told by the check store-log and by its refusals.
+  outage?.start(() => (backend.health.same().ok ? backend.health.ping() : Promise.resolve()));
   encryption?.follow(cacher, backend);
   registerCacherMetrics(() => cacher.stats(), metrics);
   dropRemovedTypes(registry, [metricsRegistry, metrics], clock);

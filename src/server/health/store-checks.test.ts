@@ -13,7 +13,7 @@ describe('store checks by endpoint', () => {
     ['in a cluster, a server stays alive without its store', true, []],
   ])('%s', (_, aggregated, livez) => {
     const checks = storeChecks({
-      store: { ping: gone, following: () => well, writing: () => well },
+      store: { ping: gone, following: () => well, writing: () => well, same: () => well },
       cacher,
       aggregated,
     });
@@ -25,11 +25,12 @@ describe('store checks by endpoint', () => {
       'informer-sync',
       'change-stream',
       'store-writes',
+      'store-log',
     ]);
   });
 
   test('a store without a change stream has no check for it', () => {
-    const store = { ping: gone, following: undefined, writing: () => well };
+    const store = { ping: gone, following: undefined, writing: () => well, same: () => well };
     const checks = storeChecks({ store, cacher, aggregated: true });
     expect(names(checks, 'readyz')).toEqual(['etcd', 'etcd-readiness', 'informer-sync', 'store-writes']);
   });
@@ -39,7 +40,7 @@ describe('store checks by endpoint', () => {
     const stuck = { ok: false, reason: 'no write has succeeded for 12 s' };
     const cold = { healthy: () => ({ ok: false, reason: 'not yet' }) };
     const checks = storeChecks({
-      store: { ping: gone, following: () => broken, writing: () => stuck },
+      store: { ping: gone, following: () => broken, writing: () => stuck, same: () => well },
       cacher: cold,
       aggregated: true,
     });
@@ -59,6 +60,7 @@ describe('store checks by endpoint', () => {
       'informer-sync: not yet',
       'change-stream: the change stream failed',
       'store-writes: no write has succeeded for 12 s',
+      'store-log ok',
     ]);
   });
 });
@@ -69,7 +71,7 @@ test('one ping of the store serves both of its checks', async () => {
     pings++;
     return Promise.resolve();
   };
-  const store = { ping, following: undefined, writing: () => well };
+  const store = { ping, following: undefined, writing: () => well, same: () => well };
   const checks = storeChecks({ store, cacher, aggregated: false }).filter(({ name }) => name.startsWith('etcd'));
   for (const one of checks) await one.check();
   expect([checks.length, pings]).toEqual([2, 1]);
@@ -81,9 +83,9 @@ describe('a replica on MongoDB', () => {
   const broken = { ok: false, reason: 'the change stream failed' };
   const stuck = { ok: false, reason: 'no write has succeeded for 12 s' };
   const cold = { healthy: () => ({ ok: false, reason: 'not yet' }) };
-  const failing = (outage: { age: number | undefined; steadyMillis: number }): string[] =>
+  const failing = (outage: { age: number | undefined; steadyMillis: number }, same = well): string[] =>
     storeChecks({
-      store: { ping: gone, following: () => broken, writing: () => stuck },
+      store: { ping: gone, following: () => broken, writing: () => stuck, same: () => same },
       cacher: cold,
       aggregated: true,
       outage: { ...outage, reason: 'MongoDB has not answered for 20 s' },
@@ -114,5 +116,11 @@ describe('a replica on MongoDB', () => {
       'change-stream readyz: the change stream failed',
       'store-writes (readyz): no write has succeeded for 12 s',
     ]);
+  });
+
+  test('is unready while its log is not the one that it opened, whether MongoDB answers or not', () => {
+    const replaced = { ok: false, reason: 'the log was replaced' };
+    for (const age of [undefined, 20_000])
+      expect(failing({ age, steadyMillis: 0 }, replaced)).toContain('store-log readyz: the log was replaced');
   });
 });

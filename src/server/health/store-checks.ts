@@ -47,6 +47,7 @@ export function storeChecks({ store, cacher, aggregated, outage }: StoreCheckPar
   ];
   if (store.following !== undefined) checks.push(readyCheck('change-stream', store.following));
   checks.push(readyCheck('store-writes', () => store.writing()));
+  if (store.following !== undefined) checks.push(readyCheck('store-log', () => store.same()));
   return checks;
 }
 
@@ -54,7 +55,7 @@ export function storeChecks({ store, cacher, aggregated, outage }: StoreCheckPar
 function checksOfReplica(
   cacher: Pick<Cacher, 'healthy'>,
   outage: NonNullable<StoreCheckParts['outage']>,
-  store: Pick<StoreHealth, 'following' | 'writing'>,
+  store: Pick<StoreHealth, 'following' | 'writing' | 'same'>,
 ): PlaneCheck[] {
   const answers = (): void => {
     if (outage.age !== undefined) throw new Error(outage.reason);
@@ -71,6 +72,7 @@ function checksOfReplica(
       ? []
       : [{ name: 'change-stream', check: onceSteady(store.following), endpoints: reportedBy }]),
     { name: 'store-writes', check: () => throwUnlessOk(store.writing()), endpoints: [], reportedBy },
+    readyCheck('store-log', () => store.same()),
   ];
 }
 

@@ -19,7 +19,7 @@ function measured(backend: Partial<Backend>, refusal: (operation: string) => str
 
 test('has the capabilities of its backend, and no others', () => {
   const state = { ok: false, reason: 'no write has succeeded for 12 s' };
-  const health = { ping: () => Promise.resolve(), writing: () => state, following: () => state };
+  const health = { ping: () => Promise.resolve(), writing: () => state, following: () => state, same: () => state };
   const indexes = { keep: () => undefined };
   const { backend } = measured({ health, indexes, revisionNow: () => 7 });
   expect([backend.health, backend.indexes, backend.revisionNow()]).toEqual([health, indexes, 7]);

@@ -73,6 +73,7 @@ export class EmbeddedBackend implements Backend {
     ping: () => promised(() => void this.store()),
     writing: () => ({ ok: this.formatError === undefined, reason: this.formatError ?? '' }),
     following: undefined,
+    same: () => ({ ok: true, reason: '' }),
   };
   readonly localStates: LocalStateSource = {
     of: (resource) => ({

@@ -43,6 +43,7 @@ const PING_MILLIS = 2_000;
 const LAST_WRITES_MILLIS = 3_000;
 /** The maximum time that closing the store waits for each background task. */
 const SHUTDOWN_MILLIS = 1_000;
+const SAME: Health = { ok: true, reason: '' };
 const REPLACED =
   'the log in MongoDB was dropped or replaced, as by a restore; nothing is read or written until the database is complete again';
 const CLOSED: Health = { ok: false, reason: 'the store is closed' };
@@ -65,6 +66,7 @@ export class MongoBackend implements Backend {
     ping: () => this.ping(),
     writing: () => this.writing(),
     following: () => this.following(),
+    same: () => this.halt() ?? (this.reader === 'behind' ? { ok: false, reason: REPLACED } : SAME),
   } satisfies StoreHealth;
   readonly staging: StagingArea = {
     copy: (name) => {

@@ -53,6 +53,7 @@ export class MemoryBackend implements Backend {
     ping: () => promised(() => void this.opened()),
     writing: () => HEALTHY,
     following: undefined,
+    same: () => HEALTHY,
   };
   readonly staging = undefined;
   readonly presence = undefined;
