@@ -96,7 +96,7 @@ describeKubectl('ktl-read', (kubectl, ns) => {
       const out = JSON.parse(await kubectl().ok(['version', '-o', 'json'])) as {
         serverVersion: Record<string, string>;
       };
-      expect(out.serverVersion).toMatchObject({ major: '1', minor: '36' });
+      expect(out.serverVersion).toMatchObject({ major: '1', minor: '37' });
       expect((await kubectl().run(['version'])).stderr).toBe('');
       // Colors are meant for terminals, but some kubectls always print them.
       const plain = (await kubectl().ok(['cluster-info'])).replaceAll(/\x1b\[[0-9;]*m/g, '');

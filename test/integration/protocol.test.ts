@@ -163,7 +163,7 @@ describe('health', () => {
 describe('public endpoints', () => {
   test('/version requires no credentials', async () => {
     const answer = await new Http1(server.current).send({ path: '/version', token: '' });
-    expect([answer.status, treeOf(answer)['major'], treeOf(answer)['minor']]).toEqual([200, '1', '36']);
+    expect([answer.status, treeOf(answer)['major'], treeOf(answer)['minor']]).toEqual([200, '1', '37']);
   });
 
   test('/metrics requires credentials', async () => {

@@ -16,9 +16,9 @@ const WIDE: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection'])
 type Kind = 'readOnly' | 'mutating';
 
 /**
- * Limits the requests in flight, mutating and read-only ones separately; watches have a limit of their own. Beyond the limit, requests wait in
- * fair queues, one per user, and get a 429 if a queue is full or the wait is too long. Requests that read whole collections start
- * one per turn of the event loop, alternating between users.
+ * Limits the requests in flight, mutating and read-only ones separately; watches have a limit of their own. Beyond the limit,
+ * requests wait in fair queues, one per user, and get a 429 if a queue is full or the wait is too long. Requests that read whole
+ * collections start one per turn of the event loop, alternating between users.
  */
 export function withMaxInFlight(next: Step, config: ChainConfig): Step {
   const { clock, wheel, metrics } = config;

@@ -24,7 +24,7 @@ test('a user with too many watches gets 429 for the next; other users, other req
   const open = Array.from({ length: MAX_WATCHES_PER_USER }, () => stage.start(watch));
   const refused = await stage.run(watch);
   expect(refused.statusCode).toBe(429);
-  expect(String(refused.body)).toContain('"retryAfterSeconds":1');
+  expect(refused.body).toContain('"retryAfterSeconds":1');
   expect(message(refused)).toBe(`user "${ALICE.user.name}" already has ${MAX_WATCHES_PER_USER} watches on this server`);
   const expectServed = (given = watch): void => {
     const { response } = stage.start(given);
