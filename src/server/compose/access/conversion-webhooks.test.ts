@@ -2,7 +2,6 @@ import { createServer, type Server } from 'node:https';
 import { X509Certificate } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { createCertificate, generateKey, keyPem } from '../../../pki/certificates.js';
 import type { Conversion } from '../../../registry/customresource/conversion/conversion.js';
 import type { Definition } from '../../../registry/customresource/definition.js';
