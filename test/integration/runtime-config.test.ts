@@ -138,15 +138,18 @@ describe('admissionregistration.k8s.io versions that are off by default', () => 
     await created(client, policies('v1beta1'), described('v1beta1', 'MutatingAdmissionPolicy', POLICY));
     const binding = described('v1alpha1', 'MutatingAdmissionPolicyBinding', { policyName: 'marks' });
     await created(client, bindings('v1alpha1'), binding);
+    const kind = (version: string): string => `admissionregistration.k8s.io/${version} MutatingAdmissionPolicy`;
+    const warnings: Readonly<Record<string, string>> = {
+      v1beta1: `299 - "${kind('v1beta1')} is deprecated in v1.37+, unavailable in v1.40+; use ${kind('v1')}"`,
+      v1alpha1: `299 - "${kind('v1alpha1')} is deprecated in v1.35+, unavailable in v1.38+"`,
+    };
     for (const version of ['v1', 'v1beta1', 'v1alpha1']) {
       const answer = await client.send({ path: `${policies(version)}/marks` });
       const object = treeOf(answer);
       expect(object['apiVersion']).toBe(`admissionregistration.k8s.io/${version}`);
       expect(dig(object, 'spec', 'matchConstraints', 'matchPolicy')).toBe('Equivalent');
       expect(dig(object, 'metadata', 'managedFields', 0, 'apiVersion')).toBe('admissionregistration.k8s.io/v1beta1');
-      const warning =
-        '299 - "admissionregistration.k8s.io/v1alpha1 MutatingAdmissionPolicy is deprecated in v1.35+, unavailable in v1.38+"';
-      expect(answer.headers['warning']).toBe(version === 'v1alpha1' ? warning : undefined);
+      expect(answer.headers['warning']).toBe(warnings[version]);
     }
     await eventually('the policy holds', async () => {
       const body = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'probe' } });
