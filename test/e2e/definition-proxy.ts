@@ -24,7 +24,9 @@ const toOurs = (text: string): string => WORDS.reduce((done, [crd, rd]) => done.
 const THEIRS = WORDS.map(
   ([crd, rd]) => [new RegExp(`(?<!Custom|custom)${rd.replaceAll('.', '\\.')}`, 'g'), crd] as const,
 );
-const toTheirs = (text: string): string => THEIRS.reduce((done, [rd, crd]) => done.replaceAll(rd, crd), text);
+/** `kubectl wait` needs a list: a new ResourceDefinition has an empty one where a new CustomResourceDefinition has null. */
+const withNull = (text: string): string => text.replace('"status":{"conditions":[],', '"status":{"conditions":null,');
+const toTheirs = (text: string): string => withNull(THEIRS.reduce((done, [rd, crd]) => done.replaceAll(rd, crd), text));
 
 /**
  * Lets programs that use CustomResourceDefinitions only declare types to Annex: their requests for those become requests for

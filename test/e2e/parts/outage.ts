@@ -38,6 +38,12 @@ export function outage(cluster: TestCluster, say: (line: string) => void): void 
     const { message } = treeOf(value);
     expect(message).toMatch(/^the store is not available: MongoDB has not answered for \d+ s$/);
     expect(value.headers['retry-after']).toBe('1');
+    // Each replica notices it by itself; until then it takes a change stream that ends for a fault of its own.
+    for (const i of cluster.replicas.keys())
+      await eventually('a replica notices the outage', async () => {
+        const { status } = await cluster.direct(i).get('/readyz/etcd');
+        return status === 500 || undefined;
+      });
   }
 
   /** Open watches, which would keep the process alive. */
