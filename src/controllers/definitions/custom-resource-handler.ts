@@ -17,6 +17,7 @@ import { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend, StoreBackend } from '../../storage/interfaces.js';
+import type { VerifiedMarks } from '../../storage/verified-marks.js';
 import { isOnMainLog } from '../../storage/routed-backend.js';
 import { sliced } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
@@ -40,6 +41,7 @@ export interface ServingOptions {
   readonly conversionOf: (definition: Definition) => Conversion;
   /** Converts large objects to other versions on another thread. */
   readonly offloadConversion: OffloadConversion;
+  readonly marks?: VerifiedMarks;
   /** Definitions of Annex's own types, which are not stored as objects. */
   readonly own?: readonly KubeObject[];
   /** Notified of each definition before it is served, and when it is gone. */
@@ -244,6 +246,8 @@ export class CustomResourceHandler {
       clock: this.options.clock,
       cbor: this.options.cbor,
       offloadConversion: this.options.offloadConversion,
+      marks: this.options.marks,
+      isShared: this.options.backend.presence !== undefined,
     };
     const { groupResource } = store;
     before?.retired.abort();

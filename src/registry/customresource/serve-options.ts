@@ -1,4 +1,5 @@
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
+import type { VerifiedMarks } from '../../storage/verified-marks.js';
 import type { Clock } from '../../util/clock.js';
 import type { ResourceStore } from '../generic/store/resource-store.js';
 import type { ResourceType } from '../rest/interfaces.js';
@@ -20,6 +21,10 @@ export interface ServeOptions {
   readonly watchCancellation: AbortSignal;
   readonly clock: Clock;
   readonly cbor: boolean;
+  /** The marks of what was verified; undefined if none are kept. */
+  readonly marks?: VerifiedMarks | undefined;
+  /** True if other processes write to the store, too. */
+  readonly isShared?: boolean;
   /** Makes another thread show a large object of the type in another version; undefined if this thread has to do it. */
   readonly offloadConversion?: OffloadConversion | undefined;
 }

@@ -19,6 +19,7 @@ import type { Backend } from '../../storage/interfaces.js';
 import type { StoreOutage } from '../../storage/outage.js';
 import { LogIdentities } from '../../storage/log-identity.js';
 import { routedBackend, wrapLogs } from '../../storage/routed-backend.js';
+import { forgettingMarks, VerifiedMarks } from '../../storage/verified-marks.js';
 import type { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
 import { metricsRegistry } from '../../util/metrics/metrics.js';
 import { effectiveVersion } from '../../util/effective-version.js';
@@ -33,6 +34,7 @@ import { registerHistoryMetrics } from '../metrics/history-metrics.js';
 import { dropRemovedTypes } from '../metrics/removed-types.js';
 import { registerCacherMetrics, undecodableReporter } from '../metrics/cacher-metrics.js';
 import { installDocuments } from '../http/documents/documents.js';
+import { annexVersion } from '../http/documents/version.js';
 import { handlerMetrics } from '../metrics/handler-metrics.js';
 import { measuredBackend, StoreMetrics } from '../metrics/measured-backend.js';
 import type { OffloadPool } from '../../offload/pool.js';
@@ -75,6 +77,7 @@ const MIN_HISTORY_MILLIS = 15_000;
 /** The foundation of every control plane: the store that the flags select, its watch cache, and the registry of served types. */
 export interface Foundation {
   readonly backend: Backend;
+  readonly marks: VerifiedMarks;
   readonly cacher: Cacher;
   /** Knows whether the store answers. Undefined if it is local. */
   readonly outage: StoreOutage | undefined;
@@ -118,7 +121,9 @@ export async function openFoundation(
   registerHistoryMetrics(stores, metrics);
   const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory, outage };
   const logs = wrapLogs(encryption?.wrap(stores) ?? stores, (backend) => measuredBackend(backend, tools));
-  const backend = logs.others.size === 0 ? logs.main : routedBackend(logs);
+  const routed = logs.others.size === 0 ? logs.main : routedBackend(logs);
+  const marks = new VerifiedMarks(routed, annexVersion(context.root));
+  const backend = forgettingMarks(routed, marks);
   await encryption?.start();
   await waitForStore(() => backend.open(), context);
   const identities = new LogIdentities();
@@ -156,7 +161,19 @@ export async function openFoundation(
   const offload = startOffload({ ...context, report, rules });
   const offloadConversion: OffloadConversion = (served, resource, object) =>
     offload.show(served, resource, cbor, object);
-  return { backend, cacher, outage, encryption, registry, cbor, mergeTypes, offload, offloadConversion, install };
+  return {
+    backend,
+    marks,
+    cacher,
+    outage,
+    encryption,
+    registry,
+    cbor,
+    mergeTypes,
+    offload,
+    offloadConversion,
+    install,
+  };
 }
 
 export interface PlaneParts {
