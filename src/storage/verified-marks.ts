@@ -44,7 +44,7 @@ export class VerifiedMarks {
 
   /** Removes the mark of a type; durable when it resolves. */
   async forget(resource: string): Promise<void> {
-    for (let current = await this.store.get(MARKS, resource); current !== undefined; ) {
+    for (let current = await this.store.get(MARKS, resource); current !== undefined;) {
       const expected = current.revision;
       const result = await this.store.write({ resource: MARKS, key: resource, expected, value: undefined });
       if (result.outcome === 'committed') return;

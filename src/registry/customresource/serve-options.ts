@@ -21,12 +21,18 @@ export interface ServeOptions {
   readonly watchCancellation: AbortSignal;
   readonly clock: Clock;
   readonly cbor: boolean;
-  /** The marks of what was verified; undefined if none are kept. */
-  readonly marks?: VerifiedMarks | undefined;
-  /** True if other processes write to the store, too. */
-  readonly isShared?: boolean;
+  /** Undefined if it is not kept what was verified. */
+  readonly verification?: Verification | undefined;
   /** Makes another thread show a large object of the type in another version; undefined if this thread has to do it. */
   readonly offloadConversion?: OffloadConversion | undefined;
+}
+
+export interface Verification {
+  readonly marks: VerifiedMarks;
+  /** True if other processes write to the store, too. */
+  readonly isShared: boolean;
+  /** Reports whether the definition is still the newest one, by a read that includes every write acknowledged before the call. */
+  isNewest(): Promise<boolean>;
 }
 
 export type OffloadConversion = (

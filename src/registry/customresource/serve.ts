@@ -64,4 +64,3 @@ function viewOf(
         : (object) => offloadConversion({ groupVersion, offloadable }, store.resource, object),
   });
 }
-

@@ -1,7 +1,7 @@
-import type { VerifiedMarks } from '../../storage/verified-marks.js';
+import type { Revision } from '../../storage/interfaces.js';
 import { sleep } from '../../util/clock.js';
 import type { CompiledVersion } from './compiled.js';
-import type { ServeOptions } from './serve-options.js';
+import type { ServeOptions, Verification } from './serve-options.js';
 import type { CustomView } from './view.js';
 
 /** The time in milliseconds that requests under an earlier definition get to end before stored objects are verified. */
@@ -18,32 +18,57 @@ const MIN_MARKED = 1000;
  * under the same definition, according to the mark in the store, is taken as verified.
  */
 export async function keepVerified(view: CustomView, version: CompiledVersion, options: ServeOptions): Promise<void> {
-  const { store, signal, clock, marks } = options;
+  const { store, signal, clock, verification } = options;
   const { cache } = store;
-  const form = marks?.digest(formOf(version, options));
-  const known = form === undefined ? undefined : await readMark(marks, store.resource, form);
+  const mark = verification === undefined ? undefined : new Mark(formOf(version, options), options, verification);
+  const mayHaveWrites = cache.size() > 0 || options.epoch > 1;
+  const known = await mark?.read();
   if (known !== undefined && !signal.aborted) view.trust(known);
-  if (cache.size() > 0 || options.epoch > 1) await sleep(clock, SETTLE_MILLIS, signal);
+  if (mayHaveWrites) await sleep(clock, SETTLE_MILLIS, signal);
   if (signal.aborted) return;
   await cache.ready();
   const verified = cache.revision();
   if (!(await view.verify(cache.peekAll(''), signal, clock, known))) return;
-  if (marks === undefined || form === undefined) return;
-  const record = (): Promise<void> =>
-    // Without a mark, the next start verifies more.
-    cache.size() < MIN_MARKED
-      ? Promise.resolve()
-      : marks.record(store.resource, form, cache.revision()).catch(() => undefined);
-  if (options.isShared) {
+  if (mark === undefined) return;
+  if (verification?.isShared === true) {
     await sleep(clock, NOTICED_MILLIS, signal);
     // Another replica may have written under an earlier definition until it noticed the change.
     if (!(await view.verify(cache.peekAll(''), signal, clock, verified))) return;
   }
-  await record();
-  while (!signal.aborted) {
-    await changed(options);
+  await mark.write();
+  while (await changed(options)) {
     await sleep(clock, MARK_MILLIS, signal);
-    if (!signal.aborted) await record();
+    await mark.write();
+  }
+}
+
+/** The mark of a type under one definition. If it cannot be read or written, the next start verifies more. */
+class Mark {
+  private readonly form: string;
+
+  constructor(
+    form: readonly unknown[],
+    private readonly options: ServeOptions,
+    private readonly verification: Verification,
+  ) {
+    this.form = verification.marks.digest(form);
+  }
+
+  read(): Promise<Revision | undefined> {
+    return this.verification.marks.upTo(this.options.store.resource, this.form).catch(() => undefined);
+  }
+
+  async write(): Promise<void> {
+    const { cache, resource } = this.options.store;
+    const { marks } = this.verification;
+    if (this.options.signal.aborted || cache.size() < MIN_MARKED) return;
+    // In this order: a write under a newer definition, up to this revision, was made after that definition.
+    const revision = cache.revision();
+    try {
+      if (await this.verification.isNewest()) await marks.record(resource, this.form, revision);
+    } catch {
+      // The store is away.
+    }
   }
 }
 
@@ -53,20 +78,17 @@ function formOf({ version, preserveUnknownFields }: CompiledVersion, options: Se
   return [uid, group, version.name, preserveUnknownFields, version.schema];
 }
 
-const readMark = (marks: VerifiedMarks | undefined, resource: string, form: string): Promise<number | undefined> =>
-  marks === undefined ? Promise.resolve(undefined) : marks.upTo(resource, form).catch(() => undefined);
-
-/** Resolves at the next change of an object, or when the signal aborts. */
-function changed({ store: { cache }, signal }: ServeOptions): Promise<void> {
+/** Waits for the next change of an object; false once the signal has aborted. */
+function changed({ store: { cache }, signal }: ServeOptions): Promise<boolean> {
   return new Promise((resolve) => {
     if (signal.aborted) {
-      resolve();
+      resolve(false);
       return;
     }
     const done = (): void => {
       stop?.();
       signal.removeEventListener('abort', done);
-      resolve();
+      resolve(!signal.aborted);
     };
     const stop = cache.onChange?.(done);
     signal.addEventListener('abort', done);

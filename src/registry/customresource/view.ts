@@ -200,7 +200,8 @@ export class CustomView {
   ): Promise<boolean> {
     const large: CachedObject[] = [];
     if (!(await inBackground(this.areStoredFormsCurrent(objects, large, signal, known), clock))) return false;
-    for (const object of large) if (signal.aborted || !(await this.isLargeStoredFormCurrent(object, clock))) return false;
+    for (const object of large)
+      if (signal.aborted || !(await this.isLargeStoredFormCurrent(object, clock))) return false;
     return true;
   }
 

@@ -18,7 +18,7 @@ import { RoutedCacher } from '../../storage/cacher/routed-cacher.js';
 import type { Backend } from '../../storage/interfaces.js';
 import type { StoreOutage } from '../../storage/outage.js';
 import { LogIdentities } from '../../storage/log-identity.js';
-import { routedBackend, wrapLogs } from '../../storage/routed-backend.js';
+import { type LogSet, routedBackend, wrapLogs } from '../../storage/routed-backend.js';
 import { forgettingMarks, VerifiedMarks } from '../../storage/verified-marks.js';
 import type { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
 import { metricsRegistry } from '../../util/metrics/metrics.js';
@@ -121,9 +121,7 @@ export async function openFoundation(
   registerHistoryMetrics(stores, metrics);
   const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory, outage };
   const logs = wrapLogs(encryption?.wrap(stores) ?? stores, (backend) => measuredBackend(backend, tools));
-  const routed = logs.others.size === 0 ? logs.main : routedBackend(logs);
-  const marks = new VerifiedMarks(routed, annexVersion(context.root));
-  const backend = forgettingMarks(routed, marks);
+  const { backend, marks } = storeOf(logs, annexVersion(context.root));
   await encryption?.start();
   await waitForStore(() => backend.open(), context);
   const identities = new LogIdentities();
@@ -158,22 +156,23 @@ export async function openFoundation(
       emulation: effectiveVersion.emulation,
       declarative: { gates: featureGates, report },
     });
-  const offload = startOffload({ ...context, report, rules });
-  const offloadConversion: OffloadConversion = (served, resource, object) =>
-    offload.show(served, resource, cbor, object);
-  return {
-    backend,
-    marks,
-    cacher,
-    outage,
-    encryption,
-    registry,
-    cbor,
-    mergeTypes,
-    offload,
-    offloadConversion,
-    install,
-  };
+  const common = { backend, marks, cacher, outage, encryption, registry, cbor, mergeTypes, install };
+  return { ...common, ...offloading({ ...context, report, rules }, cbor) };
+}
+
+/** Returns the store of all logs. */
+function storeOf(logs: LogSet, version: string): Pick<Foundation, 'backend' | 'marks'> {
+  const routed = logs.others.size === 0 ? logs.main : routedBackend(logs);
+  const marks = new VerifiedMarks(routed, version);
+  return { backend: forgettingMarks(routed, marks), marks };
+}
+
+function offloading(
+  options: Parameters<typeof startOffload>[0],
+  cbor: boolean,
+): Pick<Foundation, 'offload' | 'offloadConversion'> {
+  const offload = startOffload(options);
+  return { offload, offloadConversion: (served, resource, object) => offload.show(served, resource, cbor, object) };
 }
 
 export interface PlaneParts {
