@@ -9,7 +9,7 @@ import type { AdoptionWrites } from '../../controllers/adoption/return/adoption-
 import type { AdoptedDefinitions } from '../../apimachinery/meta/adopted-definitions.js';
 import { KubeApiservers } from '../../controllers/adoption/switch/kube-apiservers.js';
 import { ReplicaStages, type Stages } from '../../controllers/adoption/replica-stages.js';
-import { ClusterLease } from '../../controllers/adoption/lease.js';
+import { clusterLeases, ElectionLease } from '../../controllers/lease.js';
 import { ADOPTIONS } from '../../registry/builtin/kubeannex/adoptions.js';
 import { RESOURCE_DEFINITIONS } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import type { LoopbackClients, ResourceEventHandler } from '../../registry/rest/loopback-client.js';
@@ -114,8 +114,8 @@ function startAdoptions(
     namespace,
     admissionFromCluster,
     clock,
-    lease: new ClusterLease({
-      client,
+    lease: new ElectionLease({
+      leases: clusterLeases(client),
       clock,
       namespace,
       name: LEASE,

@@ -77,7 +77,7 @@ export const FLAGS = {
     'tls-cert-file',
     text,
     '',
-    'PEM file of the serving certificate, followed by its CA certificates, if any. If unset, a CA in the data directory issues the certificate.',
+    'PEM file of the serving certificate, followed by its CA certificates, if any. If unset, a CA of Annex issues the certificate.',
   ),
   tlsPrivateKeyFile: serving(
     'tls-private-key-file',
