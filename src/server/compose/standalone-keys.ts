@@ -63,10 +63,10 @@ function rootCaInFiles({ tlsCertFile, rootCaFile }: Options): string {
 }
 
 /** The keys of a server, once its store is open. */
-export interface OpenKeys {
+interface OpenKeys {
   readonly keys: Keys;
   /** Calls `changed` when another server has replaced a key in the store. */
-  follow(signal: AbortSignal, changed: (keys: Keys) => void): Promise<void>;
+  readonly follow: (signal: AbortSignal, changed: (keys: Keys) => void) => Promise<void>;
 }
 
 /** Opens the keys that all servers on a MongoDB database share. Throws StartError if this server must not start. */

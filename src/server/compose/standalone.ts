@@ -36,7 +36,7 @@ import { advertisedAddress, hostPort, isUnspecified } from '../http/host-address
 import { loggerOptions } from '../options/logging-options.js';
 import type { Options } from '../options/options.js';
 import { listen, runServer } from './run.js';
-import { type Extensions, serverContext } from './server-context.js';
+import { type Extensions, serverContext, type ServerContext } from './server-context.js';
 import { makeServiceAccountTokens } from './access/service-account-tokens.js';
 import { makeTokenAuthenticator } from './access/token-authenticators.js';
 import { openSharedKeys, readKeyFiles, signingAuthority, trusted } from './standalone-keys.js';
@@ -201,9 +201,46 @@ function servingOf(given: KeyPem | undefined, { serving }: Leaves): KeyPem {
   return pair;
 }
 
-/** What a starting server serves TLS with: before its keys are known, what it had at its last start, or a certificate that nobody trusts. */
-function firstServing(directory: DataDirectory, leaf: KeyPem | undefined, name: string, clock: Clock): KeyPem {
-  return leaf ?? directory.lastServing() ?? temporaryPair(name, clock);
+interface Addresses {
+  /** Where clients on this host reach the server. */
+  readonly local: string;
+  /** Where others do. */
+  readonly advertised: string;
+}
+
+/** Listens, opens the store, and then the keys, which the store may have. */
+async function open(context: ServerContext, { local, advertised }: Addresses) {
+  const { options, clock } = context;
+  const directory = new DataDirectory(resolve(options.dataDir), clock);
+  const keyFiles = readKeyFiles(options);
+  const cas = readCaFiles(options);
+  const given = servingInFiles(options);
+  const own = options.storageBackend === 'embedded' ? ownKeys({ directory, files: keyFiles }) : undefined;
+  const issue = (keys: Keys): Leaves =>
+    directory.issue(given ? undefined : keys['serving-ca'], keys['client-ca'], [local, advertised]);
+  // Before its keys are known, a server has the certificate of its last start, or one that nobody trusts.
+  const first = given ?? (own && issue(own).serving) ?? directory.lastServing() ?? temporaryPair(advertised, clock);
+  const listener = await listen(context, { ...first, clientCAs: [] });
+  const url = urlOf(local, listener.port);
+  const store = await openStandaloneStore(context);
+  const { keys, follow } =
+    own === undefined
+      ? await openSharedKeys(context, store.foundation, { directory, files: keyFiles })
+      : { keys: own, follow: undefined };
+  const leaves = issue(keys);
+  const files = allFiles(cas, servingOf(given, leaves), trusted(keys['client-ca']));
+  listener.server.setSecureContext(files.tls);
+  const rootCa = trusted(keys['serving-ca']);
+  return {
+    listener,
+    store,
+    keys,
+    files,
+    follow,
+    rootCa,
+    url,
+    kubeconfig: directory.publish(url, rootCa, leaves.admin),
+  };
 }
 
 /** Starts `annex serve` in standalone mode. Resolves when it is listening and its startup work is done. */
@@ -214,33 +251,15 @@ export async function startStandalone(
   logger: Logger = createLogger(loggerOptions(options)),
   extensions?: Extensions,
 ): Promise<StandaloneServer> {
-  const directory = new DataDirectory(resolve(options.dataDir), clock);
   const local = localAddress(options.bindAddress);
   const advertised = advertisedAddress(options, logger);
-  const keyFiles = readKeyFiles(options);
-  const cas = readCaFiles(options);
-  const given = servingInFiles(options);
-  const own = options.storageBackend === 'embedded' ? ownKeys({ directory, files: keyFiles }) : undefined;
-  const issue = (keys: Keys): Leaves =>
-    directory.issue(given ? undefined : keys['serving-ca'], keys['client-ca'], [local, advertised]);
   const context = serverContext(options, root, clock, logger, extensions);
-  const first = given ?? (own && issue(own).serving);
-  const listener = await listen(context, { ...firstServing(directory, first, advertised, clock), clientCAs: [] });
-  const { port, server } = listener;
-  const url = urlOf(local, port);
-  const store = await openStandaloneStore(context);
-  const { keys, follow } =
-    own === undefined
-      ? await openSharedKeys(context, store.foundation, { directory, files: keyFiles })
-      : { keys: own, follow: undefined };
-  const leaves = issue(keys);
-  const files = allFiles(cas, servingOf(given, leaves), trusted(keys['client-ca']));
-  server.setSecureContext(files.tls);
-  const rootCa = trusted(keys['serving-ca']);
-  const kubeconfig = directory.publish(url, rootCa, leaves.admin);
-  const accounts = makeServiceAccountTokens(context, keys['service-account'].key);
   const ended = new AbortController();
   const oidc = makeOidc(options, { clock, logger, registry: context.registry, signal: ended.signal });
+  const opened = await open(context, { local, advertised });
+  const { listener, store, keys, files, rootCa } = opened;
+  const { port, server } = listener;
+  const accounts = makeServiceAccountTokens(context, keys['service-account'].key);
   const tokens = await makeTokenAuthenticator(options, accounts, oidc.tokens, { clock, logger });
   const anonymous = oidc.anonymous ?? anonymousByFlags(options, logger);
   const authenticator = makeAuthenticator(options, files, tokens, anonymous, clock);
@@ -259,7 +278,7 @@ export async function startStandalone(
     logger,
     changed: (tls) => void ({ cert } = tls),
   });
-  void follow?.(ended.signal, (next) => watched.trust(trusted(next['client-ca'])));
+  void opened.follow?.(ended.signal, (next) => watched.trust(trusted(next['client-ca'])));
   const plane = await buildControlPlane(context, store, { serverAddress, tokens, accounts, authorities });
   const running = await runServer(context, {
     listener,
@@ -269,8 +288,8 @@ export async function startStandalone(
   });
   return {
     port,
-    url,
-    kubeconfig,
+    url: opened.url,
+    kubeconfig: opened.kubeconfig,
     stop: () => {
       watched.stop();
       return running.stop().finally(() => ended.abort());

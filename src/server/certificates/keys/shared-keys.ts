@@ -35,7 +35,7 @@ export interface SharedKeysOptions {
   readonly clock: Clock;
   readonly host: string;
   /** Makes a new key. */
-  make(name: KeyName): KeyPem;
+  readonly make: (name: KeyName) => KeyPem;
 }
 
 /** The same key has the same fingerprint, whatever certificate it has. */
