@@ -26,7 +26,9 @@ const layers = {
     'structured-merge-diff',
     'pki',
   ],
+  asking: ['registry', 'storage', 'request'],
   endpoints: [
+    'asking',
     'registry',
     'managedfields',
     'admission',
@@ -51,6 +53,7 @@ const layers = {
   ],
   offload: [
     'endpoints',
+    'asking',
     'registry',
     'managedfields',
     'admission',
@@ -123,6 +126,13 @@ module.exports = {
       comment: 'a handler knows the verbs of a kind (registry/rest), not what implements them',
       severity: 'error',
       from: { path: '^src/endpoints/handlers/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^src/registry/(?!rest/)' },
+    },
+    {
+      name: 'asking-depends-on-contracts',
+      comment: 'expressions of lists know what a kind is (registry/rest), not what implements it',
+      severity: 'error',
+      from: { path: '^src/asking/', pathNot: '\\.test\\.ts$' },
       to: { path: '^src/registry/(?!rest/)' },
     },
     {
