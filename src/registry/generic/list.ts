@@ -174,16 +174,8 @@ async function read(
 function continueExpired(from: string, request: ListOptions): ApiError {
   // The place in an order is known only at the revision of the list.
   if (request.order !== undefined) return newResourceExpired(CONTINUE_EXPIRED);
-  return new ExpiredContinueError(encodeContinueToken(bound({ revision: -1, startKey: from }, request)));
-}
-
-class ExpiredContinueError extends ApiError {
-  constructor(private readonly token: string) {
-    const expired = newResourceExpired(CONTINUE_EXPIRED + OR_INCONSISTENT);
-    super(expired.code, expired.reason, expired.message);
-  }
-
-  override get status(): ApiError['status'] {
-    return { ...super.status, metadata: { continue: this.token } };
-  }
+  const { code, reason, message } = newResourceExpired(CONTINUE_EXPIRED + OR_INCONSISTENT);
+  return new ApiError(code, reason, message, undefined, {
+    continue: encodeContinueToken(bound({ revision: -1, startKey: from }, request)),
+  });
 }
