@@ -62,7 +62,7 @@ export class Expression {
   }
 
   private shown(object: CachedObject): JsonObject {
-    const asStored = this.served.json.identity === true && !object.incomplete;
+    const asStored = !object.incomplete && object.revision <= (this.served.json.identityUpTo ?? -1);
     return asStored ? object.decode() : this.served.toObject(object);
   }
 }
