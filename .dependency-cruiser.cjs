@@ -26,7 +26,9 @@ const layers = {
     'structured-merge-diff',
     'pki',
   ],
+  asking: ['registry', 'storage', 'request'],
   endpoints: [
+    'asking',
     'registry',
     'managedfields',
     'admission',
@@ -49,8 +51,21 @@ const layers = {
     'authorization',
     'pki',
   ],
+  adoption: [
+    'controllers',
+    'registry',
+    'admission',
+    'client',
+    'storage',
+    'request',
+    'schema',
+    'authentication',
+    'authorization',
+    'pki',
+  ],
   offload: [
     'endpoints',
+    'asking',
     'registry',
     'managedfields',
     'admission',
@@ -62,13 +77,13 @@ const layers = {
     'structured-merge-diff',
     'client',
   ],
-  cli: ['client', 'pki', 'schema'],
+  cli: ['adoption', 'client', 'pki', 'schema'],
 };
 /** Rooms at the bottom import only what is named for them, and util; the others all of these. */
 const bottom = new Set(['util', 'go', 'scheduling', 're2', 'pki', 'apimachinery', 'http2']);
 const always = ['apimachinery', 'util', 'go', 'scheduling'];
 const allowed = (name, below) => [name, ...below, ...(bottom.has(name) ? ['util'] : always)];
-/** Rooms of the stores and what each imports of its neighbours. */
+/** Rooms and what each imports of its neighbours. */
 const followsLog = ['connection', 'log', 'following'];
 const rooms = {
   'storage/mongodb': {
@@ -82,6 +97,15 @@ const rooms = {
     cold: [],
   },
   'storage/cacher': { tree: [], load: ['tree'], watch: ['tree'] },
+  adoption: {
+    protocol: [],
+    handover: ['protocol'],
+    preflight: ['protocol'],
+    rehearsal: ['protocol'],
+    cluster: ['protocol', 'preflight'],
+    move: ['protocol', 'handover', 'rehearsal', 'cluster'],
+    reporting: ['protocol', 'preflight', 'cluster', 'move'],
+  },
 };
 module.exports = {
   forbidden: [
@@ -126,6 +150,13 @@ module.exports = {
       to: { path: '^src/registry/(?!rest/)' },
     },
     {
+      name: 'asking-depends-on-contracts',
+      comment: 'expressions of lists know what a kind is (registry/rest), not what implements it',
+      severity: 'error',
+      from: { path: '^src/asking/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^src/registry/(?!rest/)' },
+    },
+    {
       name: 'handlers-below-the-router',
       severity: 'error',
       from: { path: '^src/endpoints/handlers/' },
@@ -144,6 +175,13 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/registry/generic/(?!loopback/)' },
       to: { path: '^src/registry/generic/loopback/' },
+    },
+    {
+      name: 'commands-look-at-adoptions',
+      comment: 'a command knows the names of an adoption and looks at the cluster before one; it moves nothing',
+      severity: 'error',
+      from: { path: '^src/cli/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^src/adoption/(?!protocol/|preflight/)' },
     },
     {
       name: 'only-commands-import-the-server',

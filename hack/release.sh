@@ -3,6 +3,7 @@
 #   hack/release.sh VERSION [FOLDER]        (release/VERSION unless a folder is named)
 #   ARCHITECTURES='amd64 arm64'             of the archives and the image; both unless named
 #   IMAGES=no                               leaves the images out
+#   HOME_URL=https://HOST/REPOSITORY        the home of the chart, to whose pages of this version its alerts link
 #   IMAGE=REGISTRY/annex                    the name of the image in its archives; without one the name that `image: annex:VERSION` of a pod means
 # In the folder: an archive with Node inside for each architecture, the chart, the manifests, an SBOM, licences of the
 # dependencies, notes, images as OCI archives where there are mmdebstrap and a builder (buildah, or docker buildx), and SHA256SUMS.
@@ -92,7 +93,9 @@ START
 
 chart() {
   say 'the chart and the manifests'
-  "$helm" package charts/annex --version "$version" --app-version "$version" --destination "$out" > /dev/null
+  cp -r charts/annex "$scratch/annex"
+  [ -z "${HOME_URL:-}" ] || echo "home: $HOME_URL" >> "$scratch/annex/Chart.yaml"
+  "$helm" package "$scratch/annex" --version "$version" --app-version "$version" --destination "$out" > /dev/null
   for name in annex annex-doctor; do
     sed "s/:$(node -p 'require("./package.json").version')\"/:$version\"/; s#app.kubernetes.io/version: \".*\"#app.kubernetes.io/version: \"$version\"#" "manifests/$name.yaml" > "$out/$name.yaml"
   done

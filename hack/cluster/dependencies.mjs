@@ -6,7 +6,9 @@ const seen = new Set();
 function visit(folder) {
   if (seen.has(folder)) return;
   seen.add(folder);
-  const { dependencies = {}, optionalDependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const { dependencies = {}, optionalDependencies = {} } = JSON.parse(
+    readFileSync(join(folder, 'package.json'), 'utf8'),
+  );
   for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
     const places = [join(folder, 'node_modules', name), join('node_modules', name)];
     const found = places.find((place) => existsSync(join(place, 'package.json')));
@@ -17,4 +19,6 @@ const ours = ['.', ...readdirSync('packages').map((name) => join('packages', nam
 ours.forEach(visit);
 ours.forEach((folder) => seen.delete(folder));
 // A package inside another one is copied with it.
-console.log([...seen].filter((folder) => folder.lastIndexOf('node_modules') === 0 && !folder.includes('@annex/')).join('\n'));
+console.log(
+  [...seen].filter((folder) => folder.lastIndexOf('node_modules') === 0 && !folder.includes('@annex/')).join('\n'),
+);
