@@ -1,6 +1,6 @@
 const { entangledRooms, importsOf } = require('./hack/rooms.cjs');
 
-/** The layers of DESIGN: calls go down, results come back. An import upward or a cycle fails `make lint`. */
+/** What each folder of src may import besides the lowest ones. `make lint` fails on an upward import and on a cycle. */
 const layers = {
   util: [],
   go: [],
@@ -78,11 +78,11 @@ const layers = {
   ],
   cli: ['client', 'pki', 'schema'],
 };
-/** Rooms at the bottom import only what is named for them, and util; the others all of these. */
+/** The lowest folders import only util and what is listed for them; all others may import `always`. */
 const bottom = new Set(['util', 'go', 'scheduling', 're2', 'pki', 'apimachinery', 'http2']);
 const always = ['apimachinery', 'util', 'go', 'scheduling'];
 const allowed = (name, below) => [name, ...below, ...(bottom.has(name) ? ['util'] : always)];
-/** Rooms of the stores and what each imports of its neighbours. */
+/** The folders within the stores, and which of their siblings each may import. */
 const followsLog = ['connection', 'log', 'following'];
 const rooms = {
   'storage/mongodb': {

@@ -127,16 +127,6 @@ describe('a computed kind of 80 lines', () => {
   });
 });
 
-test('the recipes name files that exist', () => {
-  const [, recipes = ''] = readFileSync(join(ROOT, 'CONTRIBUTING.md'), 'utf8').split('## Recipes');
-  // `<name>` stands for a file to write.
-  const named = [...(recipes.split('## Commits')[0] ?? '').matchAll(/`((?:src|test)\/[^`<]+)`/g)].map(
-    ([, path]) => path,
-  );
-  expect(named.length).toBeGreaterThanOrEqual(5);
-  expect(named.filter((path = '') => !existsSync(join(ROOT, path)))).toEqual([]);
-});
-
 describe('a list parameter of two files', () => {
   const configMap = (name: string, size: string): object => ({ metadata: { name }, data: { size } });
 
