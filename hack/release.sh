@@ -3,6 +3,7 @@
 #   hack/release.sh VERSION [FOLDER]        (FOLDER defaults to release/VERSION)
 #   ARCHITECTURES='amd64 arm64'             the architectures of the archives and the image; both by default
 #   IMAGES=no                               builds no images
+#   HOME_URL=https://HOST/REPOSITORY        the home of the chart; its alerts link to the pages of this version there
 #   IMAGE=REGISTRY/annex                    the name of the image in its archives, by default the one that `image: annex:VERSION` in a pod refers to
 # The folder then contains: an archive with Node for each architecture, the chart, the manifests, an SBOM, licences of the
 # dependencies, release notes, images as OCI archives if mmdebstrap and a builder (buildah or docker buildx) are installed, and SHA256SUMS.
@@ -92,7 +93,9 @@ START
 
 chart() {
   say 'the chart and the manifests'
-  "$helm" package charts/annex --version "$version" --app-version "$version" --destination "$out" > /dev/null
+  cp -r charts/annex "$scratch/annex"
+  [ -z "${HOME_URL:-}" ] || echo "home: $HOME_URL" >> "$scratch/annex/Chart.yaml"
+  "$helm" package "$scratch/annex" --version "$version" --app-version "$version" --destination "$out" > /dev/null
   for name in annex annex-doctor; do
     sed "s/:$(node -p 'require("./package.json").version')\"/:$version\"/; s#app.kubernetes.io/version: \".*\"#app.kubernetes.io/version: \"$version\"#" "manifests/$name.yaml" > "$out/$name.yaml"
   done
