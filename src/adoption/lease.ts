@@ -1,6 +1,7 @@
-import { deepCopy, type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
 import { formatMicroTime, type KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
+import { Lease } from '../client/lease.js';
 import { type Clock, sleep } from '../util/clock.js';
 
 const DURATION_SECONDS = 15;
@@ -24,7 +25,11 @@ export class ClusterLease {
   private seen = { record: '', since: 0 };
   private renewedAt = -Infinity;
 
-  constructor(private readonly options: ClusterLeaseOptions) {}
+  private readonly lease: Lease;
+
+  constructor(private readonly options: ClusterLeaseOptions) {
+    this.lease = new Lease(options.client, options.namespace, options.name);
+  }
 
   /** Contends until the signal aborts. `lead` runs while this process leads; its signal aborts when leadership ends. */
   async contend(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
@@ -50,16 +55,16 @@ export class ClusterLease {
 
   /** Acquires or renews the lease. Returns false if another process holds it, or if the request fails. */
   private async try(): Promise<boolean> {
-    const { client, clock } = this.options;
+    const { clock } = this.options;
     const began = clock.monotonic();
     try {
-      const current = await client.must('GET', this.path);
-      if (current === undefined) await client.must('POST', this.collection, this.next(undefined));
-      else if (!this.isFree(current)) {
+      const current = await this.lease.read();
+      if (current !== undefined && !this.isFree(current)) {
         // Another process holds it: this one no longer leads, however recently it renewed.
         this.renewedAt = -Infinity;
         return false;
-      } else await client.must('PUT', this.path, this.next(current));
+      }
+      await this.lease.write(current, this.next(current));
       this.renewedAt = began;
       return true;
     } catch (error) {
@@ -80,40 +85,30 @@ export class ClusterLease {
   }
 
   private next(current: KubeObject | undefined): JsonObject {
-    const { clock, identity, name, namespace } = this.options;
+    const { clock, identity } = this.options;
     const before = objectAt(current, 'spec') ?? {};
     const now = formatMicroTime(clock.now());
     const same = before['holderIdentity'] === identity;
     const transitions = Number(before['leaseTransitions'] ?? 0);
-    const spec = {
+    return {
       holderIdentity: identity,
       leaseDurationSeconds: DURATION_SECONDS,
       acquireTime: same ? (before['acquireTime'] ?? now) : now,
       renewTime: now,
       leaseTransitions: same || current === undefined ? transitions : transitions + 1,
     };
-    if (current !== undefined) return { ...deepCopy(current), spec };
-    return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace }, spec };
   }
 
   /** Lets another process acquire the lease at once. */
   private async release(): Promise<void> {
-    const { client, identity } = this.options;
+    const { identity } = this.options;
     try {
-      const current = await client.must('GET', this.path);
+      const current = await this.lease.read();
       const spec = objectAt(current, 'spec');
       if (current === undefined || spec?.['holderIdentity'] !== identity) return;
-      await client.must('PUT', this.path, { ...deepCopy(current), spec: { ...spec, holderIdentity: '' } });
+      await this.lease.write(current, { ...spec, holderIdentity: '' });
     } catch {
       // The lease expires by itself.
     }
-  }
-
-  private get collection(): string {
-    return `/apis/coordination.k8s.io/v1/namespaces/${this.options.namespace}/leases`;
-  }
-
-  private get path(): string {
-    return `${this.collection}/${this.options.name}`;
   }
 }

@@ -1,6 +1,7 @@
-import { deepCopy, objectAt } from '../apimachinery/json/json.js';
+import { type JsonObject, objectAt } from '../apimachinery/json/json.js';
 import { formatMicroTime, type KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
+import { Lease } from '../client/lease.js';
 import { type Clock, sleep } from '../util/clock.js';
 
 const STORE_LEASE = 'annex-store';
@@ -35,7 +36,11 @@ export class StoreLease {
   private agedAt: number | undefined;
   private peerAt = -Infinity;
 
-  constructor(private readonly options: StoreLeaseOptions) {}
+  private readonly lease: Lease;
+
+  constructor(private readonly options: StoreLeaseOptions) {
+    this.lease = new Lease(options.client, options.namespace, STORE_LEASE);
+  }
 
   /** Looks at the Lease until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
@@ -60,8 +65,8 @@ export class StoreLease {
   }
 
   private async look(): Promise<void> {
-    const { client, clock, outage } = this.options;
-    const lease = await client.must('GET', this.path);
+    const { clock, outage } = this.options;
+    const lease = await this.lease.read();
     const now = clock.monotonic();
     const { age } = outage;
     const version = lease?.metadata.resourceVersion ?? '';
@@ -72,26 +77,14 @@ export class StoreLease {
     }
     this.agedAt = age;
     if (age !== undefined) return;
-    if (lease === undefined) await client.must('POST', this.collection, this.next(undefined));
-    else if (now - this.seen.since >= RENEW_MILLIS - LOOK_MILLIS / 2)
-      await client.must('PUT', this.path, this.next(lease));
+    if (lease === undefined || now - this.seen.since >= RENEW_MILLIS - LOOK_MILLIS / 2)
+      await this.lease.write(lease, this.next(lease));
   }
 
-  private next(current: KubeObject | undefined): KubeObject {
-    const { clock, identity, namespace } = this.options;
+  private next(current: KubeObject | undefined): JsonObject {
+    const { clock, identity } = this.options;
     const before = objectAt(current, 'spec') ?? {};
     const renewTime = formatMicroTime(clock.now());
-    const spec = { ...before, holderIdentity: identity, leaseDurationSeconds: RENEW_MILLIS / 1_000, renewTime };
-    if (current !== undefined) return { ...deepCopy(current), spec };
-    const metadata = { name: STORE_LEASE, namespace };
-    return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec };
-  }
-
-  private get collection(): string {
-    return `/apis/coordination.k8s.io/v1/namespaces/${this.options.namespace}/leases`;
-  }
-
-  private get path(): string {
-    return `${this.collection}/${STORE_LEASE}`;
+    return { ...before, holderIdentity: identity, leaseDurationSeconds: RENEW_MILLIS / 1_000, renewTime };
   }
 }
