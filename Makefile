@@ -52,8 +52,9 @@ lint: node_modules/.installed ## ESLint, the layers, unused exports and dependen
 format: node_modules/.installed ## Formats sources and tests.
 	$(BIN)/prettier --write --log-level warn src packages test
 
-data: node_modules/.installed ## Makes what data/ has of Kubernetes anew, from the version of hack/tools/go.mod (needs Go and openssl).
+data: node_modules/.installed ## Makes what data/ has of Kubernetes and the declarations of its kinds anew, from the version of hack/tools/go.mod (needs Go and openssl).
 	node hack/data.mjs
+	node hack/declarations.mjs
 
 docs: dist/.sources ## Writes docs/flags.md and docs/metrics.md anew.
 	node hack/docs.mjs

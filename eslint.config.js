@@ -8,6 +8,7 @@ export default tseslint.config(
       '.cache/',
       'node_modules/',
       'coverage/',
+      'src/apimachinery/generated/',
       '**/*.cjs',
       'test/**/*.mjs',
       'jest.config.js',

@@ -17,8 +17,8 @@ const OR_INCONSISTENT =
 interface ListStart {
   readonly at: ReadAt;
   readonly from: string;
-  /** True if the list was begun in another log, so that its state is no longer available. */
-  readonly fromOtherLog?: boolean;
+  /** Set if the list was begun in another log, so that its state is no longer available. A token of kube-apiserver names no log. */
+  readonly otherLog?: 'named' | 'unnamed' | undefined;
 }
 
 /**
@@ -33,12 +33,14 @@ export async function listObjects(
 ): Promise<ListResult> {
   const { logId } = store.cache;
   const start = resolveList(request, logId);
-  if (start.fromOtherLog === true) throw continueExpired(start.from);
+  if (start.otherLog === 'named') throw continueExpired(start.from);
   const within = namespace === '' ? (request.predicate.namespace ?? '') : namespace;
   const prefix = store.namespaced && within !== '' ? `${within}/` : '';
   // The key in a token is relative to the request's own collection, so that a token cannot reach objects outside it.
   const scope = store.namespaced && namespace !== '' ? `${namespace}/` : '';
   const list = await read(store, start, prefix, scope, request);
+  // The read fails as in kube-apiserver if the revision is still to come, which no server has given out.
+  if (start.otherLog === 'unnamed') throw continueExpired(start.from);
   const { since = list.revision } = handoverReason(watchesEnd) ?? {};
   const resourceVersion = Math.min(list.revision, since);
   const { shard } = request.predicate;
@@ -84,7 +86,9 @@ function resolveContinue(request: ListOptions, log: string | undefined): ListSta
     }
     const at: ReadAt = token.revision > 0 ? { mode: 'exact', revision: token.revision } : { mode: 'most-recent' };
     // A client that continues at the newest state has accepted an inconsistent list, whichever log the list was begun in.
-    return { at, from: token.startKey, fromOtherLog: token.revision > 0 && token.log !== log };
+    const isOther = token.revision > 0 && token.log !== log;
+    const otherLog = isOther ? (token.log === undefined ? 'unnamed' : 'named') : undefined;
+    return { at, from: token.startKey, otherLog };
   } catch (error) {
     if (error instanceof ContinueTokenError) throw newBadRequest(`invalid continue token: ${error.message}`);
     throw error;

@@ -3,15 +3,11 @@ import { admissionChain } from '../../admission/chain.js';
 import { AdmissionMetrics } from '../../admission/metrics.js';
 import type { TokenAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../../authentication/user/user.js';
-import { admissionPolicyTypes, webhookConfigurationTypes } from '../../registry/builtin/admissionregistration/index.js';
-import { customResourceDefinitions } from '../../registry/apiextensions/customresourcedefinition/type.js';
 import { authenticationReviews } from '../../registry/builtin/authentication/reviews.js';
 import { authorizationReviews } from '../../registry/builtin/authorization/reviews.js';
-import { certificateSigningRequests } from '../../registry/builtin/certificates/certificatesigningrequests/type.js';
-import { builtinResourceTypes } from '../../registry/builtin/core/index.js';
 import { LocalClients } from '../../registry/generic/loopback/local-client.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
-import { rbacTypes } from '../../registry/builtin/rbac/types.js';
+import { builtinKinds } from '../../registry/kinds.js';
 import { standalonePlugins } from './admission/admission-plugins.js';
 import { type Authorization, makeAuthorization } from './access/authorization.js';
 import { installComputed, reviewKinds } from '../../registry/builtin/install.js';
@@ -107,14 +103,8 @@ function installTypes(
   { authorizer, rbac, ruleResolver }: Authorization,
 ): ReadonlyMap<string, ResourceStore> {
   const { registry, mergeTypes } = foundation;
-  const stores = foundation.install([
-    ...withTokenRequests(builtinResourceTypes(), options, accounts, clock),
-    ...rbacTypes({ authorizer, rules: rbac }),
-    certificateSigningRequests,
-    ...webhookConfigurationTypes,
-    ...admissionPolicyTypes(paramAccess(authorizer, registry)),
-    customResourceDefinitions,
-  ]);
+  const kinds = builtinKinds({ authorizer, rules: rbac }, paramAccess(authorizer, registry));
+  const stores = foundation.install(withTokenRequests(kinds, options, accounts, clock));
   const reviews = [
     ...authorizationReviews({ authorizer, ruleResolver }),
     ...authenticationReviews({ tokens, apiAudiences: accounts.apiAudiences, clock }),

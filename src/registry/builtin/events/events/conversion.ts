@@ -1,4 +1,4 @@
-import { objectAt } from '../../../../apimachinery/json/json.js';
+import { FACTS, objectAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 
 /** The fields of events.k8s.io/v1, with their names in core/v1, in which events are stored. */
@@ -22,6 +22,7 @@ const ALWAYS_CORE_TEXT: readonly string[] = ['reportingComponent', 'reportingIns
 function rename(event: KubeObject, names: ReadonlyMap<string, string>, apiVersion: string): KubeObject {
   const out: KubeObject = { metadata: event.metadata };
   for (const key in event) out[names.get(key) ?? key] = event[key];
+  if (event[FACTS] !== undefined) out[FACTS] = event[FACTS];
   out.apiVersion = apiVersion;
   return out;
 }
