@@ -52,6 +52,9 @@ export const nameOf = (object: JsonObject): string => textAt(objectAt(object, 'm
 /** Returns an object's namespace; empty if it has none. */
 export const namespaceOf = (object: JsonObject): string => textAt(objectAt(object, 'metadata'), 'namespace');
 
+/** Returns the group of the type that a definition defines. */
+export const groupOf = (definition: JsonObject): string => textAt(objectAt(definition, 'spec'), 'group');
+
 export interface GroupVersion {
   readonly group: string;
   readonly version: string;

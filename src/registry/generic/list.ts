@@ -135,16 +135,8 @@ async function read(
 
 /** Returns a 410 whose token continues at the newest state, for clients that accept an inconsistent list. */
 function continueExpired(from: string): ApiError {
-  return new ExpiredContinueError(encodeContinueToken({ revision: -1, startKey: from }));
-}
-
-class ExpiredContinueError extends ApiError {
-  constructor(private readonly token: string) {
-    const expired = newResourceExpired(CONTINUE_EXPIRED + OR_INCONSISTENT);
-    super(expired.code, expired.reason, expired.message);
-  }
-
-  override get status(): ApiError['status'] {
-    return { ...super.status, metadata: { continue: this.token } };
-  }
+  const { code, reason, message } = newResourceExpired(CONTINUE_EXPIRED + OR_INCONSISTENT);
+  return new ApiError(code, reason, message, undefined, {
+    continue: encodeContinueToken({ revision: -1, startKey: from }),
+  });
 }

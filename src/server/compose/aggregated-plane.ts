@@ -1,12 +1,13 @@
+import { isCopy } from '../../adoption/protocol/stages.js';
 import type { X509Certificate } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../../admission/chain.js';
 import { AdmissionMetrics } from '../../admission/metrics.js';
 import type { AdmissionChain, AdmissionPlugin } from '../../admission/interfaces.js';
 import type { NamespaceSource, ParamSource } from '../../admission/sources.js';
-import { AdoptedDefinitions, isCopy } from '../../apimachinery/meta/adopted-definitions.js';
-import { adoptionGate } from '../../aggregation/adoption-gate.js';
-import { AdoptionWrites } from '../../controllers/adoption/return/adoption-writes.js';
+import { AdoptedDefinitions } from '../../adoption/handover/adopted-definitions.js';
+import { adoptionGate } from '../../adoption/handover/adoption-gate.js';
+import { AdoptionWrites } from '../../adoption/handover/adoption-writes.js';
 import { ApiServices, type ApiServicesOptions, type ServedGroupVersion } from '../../aggregation/api-services.js';
 import { kubernetesGroups } from '../../aggregation/cluster-groups.js';
 import { ClusterNamespaces } from '../../aggregation/cluster-namespaces.js';
@@ -188,6 +189,7 @@ function registrationOf(
       onError: errorLogger({ logger }, 'definition'),
       own: [adoptionDefinition()],
       observer: adopted,
+      handover: adopted,
       gate: writes,
       leavesObjects: isCopy,
       signal,

@@ -24,8 +24,11 @@ export interface CachedObject extends StoredObject {
  */
 export interface Representation {
   readonly id: string;
-  /** True if complete objects are represented by their stored bytes, so that nothing is rendered or kept twice. */
-  readonly identity?: boolean;
+  /**
+   * Complete objects whose last write is at or below this revision are represented by their stored bytes, so that nothing is rendered or
+   * kept twice. Infinity: all objects; absent: none.
+   */
+  readonly identityUpTo?: Revision;
   /** Reports whether `render` only returns existing bytes. */
   isMade?(object: CachedObject): boolean;
   render(object: CachedObject): Uint8Array;

@@ -3,6 +3,7 @@ import { type JsonObject, objectAt, stringAt, textAt } from '../../../../apimach
 import { inclusiveRangeError, isDns1035Label, isDns1123Subdomain } from '../../../../apimachinery/validation/names.js';
 import { REVIEW_VERSIONS } from '../interfaces.js';
 import { quote } from '../../../../apimachinery/meta/meta.js';
+import { urlFault } from '../../../../apimachinery/validation/url-fault.js';
 
 const FORM = '; desired format: https://host[/path]';
 
@@ -53,20 +54,6 @@ function validateWebhookUrl(path: FieldPath, url: string): FieldError[] {
   if (fragment !== '') errors.push(invalid(path, fragment, 'fragments are not permitted in the URL'));
   if (query !== '') errors.push(invalid(path, query, 'query parameters are not permitted in the URL'));
   return errors;
-}
-
-/** Returns why Go's url.Parse rejects the text, or undefined. */
-function urlFault(url: string): string | undefined {
-  if (/[\u0000-\u001f\u007f]/.test(url)) return 'net/url: invalid control character in URL';
-  if (url.startsWith(':')) return 'missing protocol scheme';
-  const authority = /^[a-zA-Z][a-zA-Z0-9+.-]*:\/\/([^/?#]*)/.exec(url)?.[1] ?? '';
-  const host = authority.slice(authority.lastIndexOf('@') + 1);
-  if (host.startsWith('[') && !host.includes(']')) return "missing ']' in host";
-  const port = /:([^:\]]*)$/.exec(host)?.[1];
-  if (port !== undefined && !/^\d*$/.test(port)) return `invalid port ${quote(`:${port}`)} after host`;
-  if (host.includes(' ')) return 'invalid character " " in host name';
-  const escape = /%(?![0-9a-fA-F]{2}).{0,2}/.exec(url);
-  return escape === null ? undefined : `invalid URL escape ${quote(escape[0])}`;
 }
 
 /** Validates the service of a webhook. kube-apiserver's check of conversion webhooks confuses name and namespace, and so does this one. */
