@@ -274,7 +274,7 @@ describe('events', () => {
     const auditor = make('Metadata');
     const url = `/api?x=${'y'.repeat(20_000)}`;
     const info = { ...exchange().info, verb: 'v'.repeat(5_000), resource: 'r'.repeat(5_000), name: 'n'.repeat(5_000) };
-    const one = exchange({ request: { url } as Exchange['request'], info, userAgent: 'a'.repeat(20_000) });
+    const one = exchange({ request: { url }, info, userAgent: 'a'.repeat(20_000) });
     auditor.requestReceived(one, ask());
     auditor.responseComplete(one, undefined);
     for (const line of lines) {

@@ -34,11 +34,12 @@ function begun(
   const authenticator: RequestAuthenticator = {
     authenticateRequest: (request) => {
       request.headers['traceparent'] = TRACEPARENT;
+      request.headers['user-agent'] = userAgent;
       return { ...answer, viaProxy };
     },
   };
   const stage = new TestChain({ tracer, authenticator });
-  stage.start({ url, headers: { 'user-agent': userAgent } });
+  stage.start({ url });
   return requests;
 }
 

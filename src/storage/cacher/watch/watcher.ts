@@ -221,11 +221,15 @@ class CacheWatcher implements Watcher, Member {
 
   /** Sends a bookmark if one is due, after everything that it covers. Returns false if none is due. */
   bookmark(now: number, event: () => CachedEvent): boolean {
-    if (!this.live || this.full || !this.options.bookmarks || now < this.nextBookmark) return false;
+    if (!this.takesEvents() || !this.options.bookmarks || now < this.nextBookmark) return false;
     this.nextBookmark = this.bookmarkTime();
     this.groups.deliverTo(this, this.scope);
-    if (this.live && !this.full) this.deliver([event()]);
+    if (this.takesEvents()) this.deliver([event()]);
     return true;
+  }
+
+  private takesEvents(): boolean {
+    return this.live && !this.full;
   }
 
   private bookmarkTime(): number {
