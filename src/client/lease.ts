@@ -2,30 +2,31 @@ import { deepCopy, type JsonObject } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { ClusterClient } from './cluster-client.js';
 
-/** A Lease of the cluster by its name. */
-export class Lease {
-  private readonly collection: string;
+/** Where Leases are kept. A write fails with a conflict (409) if somebody else was faster. */
+export interface LeaseStore {
+  get(namespace: string, name: string): Promise<KubeObject | undefined>;
+  create(lease: KubeObject): Promise<KubeObject | undefined>;
+  update(lease: KubeObject): Promise<KubeObject | undefined>;
+}
 
-  constructor(
-    private readonly client: Pick<ClusterClient, 'must'>,
-    private readonly namespace: string,
-    private readonly name: string,
-  ) {
-    this.collection = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
-  }
+/** The Leases of the cluster that Annex extends. */
+export function clusterLeases(client: Pick<ClusterClient, 'must'>): LeaseStore {
+  const all = (namespace: string): string => `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
+  const path = (namespace: string, name: string): string => `${all(namespace)}/${name}`;
+  return {
+    get: (namespace, name) => client.must('GET', path(namespace, name)),
+    create: (lease) => client.must('POST', all(lease.metadata.namespace ?? ''), lease),
+    update: (lease) => client.must('PUT', path(lease.metadata.namespace ?? '', lease.metadata.name ?? ''), lease),
+  };
+}
 
-  read(): Promise<KubeObject | undefined> {
-    return this.client.must('GET', `${this.collection}/${this.name}`);
-  }
-
-  /** Gives the Lease that was read the spec, or creates it if there was none. Throws ClusterError (409) if another process was faster. */
-  async write(current: KubeObject | undefined, spec: JsonObject): Promise<void> {
-    const { client, collection, name, namespace } = this;
-    if (current !== undefined) {
-      await client.must('PUT', `${collection}/${name}`, { ...deepCopy(current), spec });
-      return;
-    }
-    const metadata = { name, namespace };
-    await client.must('POST', collection, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
-  }
+/** Gives the Lease that was read the spec, or creates it if there was none. */
+export function writeLease(
+  leases: LeaseStore,
+  current: KubeObject | undefined,
+  metadata: { readonly namespace: string; readonly name: string },
+  spec: JsonObject,
+): Promise<KubeObject | undefined> {
+  if (current !== undefined) return leases.update({ ...deepCopy(current), spec });
+  return leases.create({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { ...metadata }, spec });
 }

@@ -1,7 +1,9 @@
 import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { ApiError } from '../apimachinery/meta/errors.js';
 import { formatMicroTime, type KubeObject } from '../apimachinery/meta/meta.js';
-import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
-import { Lease } from '../client/lease.js';
+import { ClusterError } from '../client/cluster-error.js';
+import { type LeaseStore, writeLease } from '../client/lease.js';
+import type { LoopbackClients } from '../registry/rest/loopback-client.js';
 import { type Clock, sleep } from '../util/clock.js';
 
 const DURATION_SECONDS = 15;
@@ -9,8 +11,16 @@ const RENEW_MILLIS = 3_000;
 /** A leader that could not renew for this long stops, well before another process may take the lease. */
 const GIVE_UP_MILLIS = 10_000;
 
-export interface ClusterLeaseOptions {
-  readonly client: Pick<ClusterClient, 'must'>;
+const LEASES = { group: 'coordination.k8s.io', resource: 'leases' };
+
+/** The server's own Leases. */
+export const localLeases = (clients: LoopbackClients): LeaseStore => clients.for(LEASES);
+
+const isConflict = (error: unknown): boolean =>
+  (error instanceof ClusterError && error.status === 409) || (error instanceof ApiError && error.code === 409);
+
+export interface ElectionOptions {
+  readonly leases: LeaseStore;
   readonly clock: Clock;
   readonly namespace: string;
   readonly name: string;
@@ -19,17 +29,21 @@ export interface ClusterLeaseOptions {
   onError(error: unknown): void;
 }
 
-/** A Lease in the cluster by which processes elect a leader. */
-export class ClusterLease {
+/** Returns false after `millis`, if nothing has been returned by then. */
+function withinMillis(clock: Clock, millis: number, answer: Promise<boolean>): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.setTimer(Math.max(millis, 0), () => resolve(false));
+    answer.then(resolve, reject).finally(() => timer.cancel());
+  });
+}
+
+/** A Lease by which processes elect a leader, as with client-go. */
+export class ElectionLease {
   /** The last record seen, and since when (monotonic): the clocks of other machines are not trusted. */
   private seen = { record: '', since: 0 };
   private renewedAt = -Infinity;
 
-  private readonly lease: Lease;
-
-  constructor(private readonly options: ClusterLeaseOptions) {
-    this.lease = new Lease(options.client, options.namespace, options.name);
-  }
+  constructor(private readonly options: ElectionOptions) {}
 
   /** Contends until the signal aborts. `lead` runs while this process leads; its signal aborts when leadership ends. */
   async contend(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
@@ -37,11 +51,13 @@ export class ClusterLease {
     let leading: AbortController | undefined;
     let work: Promise<void> = Promise.resolve();
     while (!signal.aborted) {
-      const held = await this.try();
+      // A request may take longer than the Lease lasts.
+      const patience = leading === undefined ? undefined : this.renewedAt + GIVE_UP_MILLIS - clock.monotonic();
+      const held = await (patience === undefined ? this.try() : withinMillis(clock, patience, this.try()));
       if (held && leading === undefined) {
         leading = new AbortController();
         work = lead(leading.signal);
-      } else if (!held && leading !== undefined && clock.monotonic() - this.renewedAt > GIVE_UP_MILLIS) {
+      } else if (!held && leading !== undefined && clock.monotonic() - this.renewedAt >= GIVE_UP_MILLIS) {
         leading.abort();
         await work;
         leading = undefined;
@@ -55,20 +71,20 @@ export class ClusterLease {
 
   /** Acquires or renews the lease. Returns false if another process holds it, or if the request fails. */
   private async try(): Promise<boolean> {
-    const { clock } = this.options;
+    const { leases, clock, namespace, name } = this.options;
     const began = clock.monotonic();
     try {
-      const current = await this.lease.read();
+      const current = await leases.get(namespace, name);
       if (current !== undefined && !this.isFree(current)) {
         // Another process holds it: this one no longer leads, however recently it renewed.
         this.renewedAt = -Infinity;
         return false;
       }
-      await this.lease.write(current, this.next(current));
-      this.renewedAt = began;
+      await writeLease(leases, current, { namespace, name }, this.next(current));
+      this.renewedAt = Math.max(this.renewedAt, began);
       return true;
     } catch (error) {
-      if (!(error instanceof ClusterError && error.status === 409)) this.options.onError(error);
+      if (!isConflict(error)) this.options.onError(error);
       return false;
     }
   }
@@ -101,12 +117,12 @@ export class ClusterLease {
 
   /** Lets another process acquire the lease at once. */
   private async release(): Promise<void> {
-    const { identity } = this.options;
+    const { leases, identity, namespace, name } = this.options;
     try {
-      const current = await this.lease.read();
+      const current = await leases.get(namespace, name);
       const spec = objectAt(current, 'spec');
       if (current === undefined || spec?.['holderIdentity'] !== identity) return;
-      await this.lease.write(current, { ...spec, holderIdentity: '' });
+      await writeLease(leases, current, { namespace, name }, { ...spec, holderIdentity: '' });
     } catch {
       // The lease expires by itself.
     }
