@@ -62,7 +62,12 @@ export class WatchCache implements ResourceCache {
         this.load();
       },
     );
-    this.watchers = new Watchers(shared, this.objects.source, () => this.revision());
+    this.watchers = new Watchers(
+      shared,
+      this.objects.source,
+      () => this.revision(),
+      () => this.retyped,
+    );
     this.stored = new BackendReads(shared, this.objects.source, () => {
       if (this.phase.name === 'closed') throw this.phase.error;
       if (this.phase.name === 'unloaded') this.load();

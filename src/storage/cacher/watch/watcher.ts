@@ -4,11 +4,12 @@ import type { LogEvent, Revision } from '../../interfaces.js';
 import { asError } from '../../../util/error-message.js';
 import { Slicer, yieldNow } from '../../../scheduling/slicer.js';
 import { CachedEvent, Change } from './events.js';
-import { selects } from '../selections.js';
+import { Selector, selects } from '../selections.js';
 import type { TypeHistory } from './history.js';
-import type { CacheWatchOptions, ReadAtPresent, Watcher, WatchReceiver } from '../interfaces.js';
+import type { CacheWatchOptions, ObjectPredicate, ReadAtPresent, Watcher, WatchReceiver } from '../interfaces.js';
 import type { Shared } from '../shared.js';
-import { cachedItem, type ItemSource } from '../tree/cached-item.js';
+import type { ItemSegment } from '../tree/blocks.js';
+import { type CachedItem, cachedItem, type ItemSource } from '../tree/cached-item.js';
 import { rangeOf, type State } from '../tree/page.js';
 import { WatchGroups, type Member, type Scope } from './groups.js';
 
@@ -21,13 +22,19 @@ const BEFORE_DEADLINE_MILLIS = 2_000;
 export class Watchers {
   private groups = new WatchGroups();
   private readonly all = new Set<CacheWatcher>();
+  /** The slice that all watchers with conditions share which a batch wakes up: those that find it used up wait for a turn. */
+  slice: Slicer;
 
   constructor(
     readonly shared: Shared,
     private readonly items: ItemSource,
     /** Returns the revision up to which the cache has seen every event. */
     readonly revision: () => Revision,
-  ) {}
+    /** Returns the version of the items' selector attributes. */
+    readonly attributesVersion: () => number,
+  ) {
+    this.slice = new Slicer(shared.clock);
+  }
 
   get size(): number {
     return this.all.size;
@@ -75,7 +82,8 @@ export class Watchers {
 
   flush(): void {
     this.groups.flush();
-    for (const watcher of this.all) watcher.checkBacklog();
+    this.slice = new Slicer(this.shared.clock);
+    for (const watcher of this.all) watcher.afterBatch();
   }
 
   sendBookmarks(now: number): void {
@@ -124,6 +132,8 @@ class CacheWatcher implements Watcher, Member {
   private full = false;
   private wake: (() => void) | undefined;
   private nextBookmark: number;
+  /** True while a watcher with a condition waits for changes. */
+  private isIdle = false;
 
   constructor(
     private readonly owner: Watchers,
@@ -171,6 +181,7 @@ class CacheWatcher implements Watcher, Member {
       await this.sendInitial();
       while (!this.stopped) {
         if (this.full || this.live) await this.waitForWake();
+        else if (this.isCaughtUp) await this.waitForChange();
         // The watch starts in the future, or the log that it has read is ahead of the cache.
         else if (this.seen > this.owner.revision())
           await this.owner.shared.waits.reach(this.seen, this.stopping.signal);
@@ -190,24 +201,44 @@ class CacheWatcher implements Watcher, Member {
       this.end(asError(error));
     }
     if (!this.full || this.stopped) return;
+    if (this.live) this.groups.leave(this, this.scope);
     this.live = false;
-    this.groups.leave(this, this.scope);
     this.seen = this.owner.revision();
     this.position = this.history.end;
     this.wakeUp();
   }
 
-  /** Called after each batch of events; ends a watcher that lags too far behind. */
-  checkBacklog(): void {
+  /** Called after each batch of events: wakes a watcher that waits for them, and ends one that lags too far behind. */
+  afterBatch(): void {
+    if (this.isIdle && this.position < this.history.end) this.wakeUp();
     if (!this.full || this.live || this.initial !== undefined) return;
     if (this.history.end - this.position > this.owner.shared.maxBacklog) this.end('slow');
   }
 
   /** Sends a bookmark if one is due and the client has received everything that it covers. */
   bookmark(now: number, event: () => CachedEvent): void {
-    if (!this.live || this.full || !this.options.bookmarks || now < this.nextBookmark) return;
+    const isCurrent = this.live || (this.isIdle && this.isCaughtUp);
+    if (!isCurrent || this.full || !this.options.bookmarks || now < this.nextBookmark) return;
     this.nextBookmark = this.bookmarkTime();
     this.deliver([event()]);
+  }
+
+  /**
+   * True for a watcher with a condition that has seen all changes. It joins no group: conditions may take long, so that each watcher
+   * evaluates its own in slices, in which users take turns. What several watchers of a condition ask about a change is evaluated once.
+   */
+  private get isCaughtUp(): boolean {
+    const { history, position } = this;
+    return (
+      this.options.predicate.condition !== undefined && this.seen <= this.owner.revision() && position === history.end
+    );
+  }
+
+  private async waitForChange(): Promise<void> {
+    this.wasLive = true;
+    this.isIdle = true;
+    await this.waitForWake();
+    this.isIdle = false;
   }
 
   private bookmarkTime(): number {
@@ -254,14 +285,16 @@ class CacheWatcher implements Watcher, Member {
     const { tree, revision } = this.initial;
     const { key, predicate } = this.options;
     const { from, to } = rangeOf(tree, key ?? this.options.prefix);
+    const selector =
+      predicate.condition && new Selector(predicate, this.owner.attributesVersion(), this.owner.shared.budget);
     let events: CachedEvent[] = [];
-    const slicer = new Slicer(this.clock);
-    for (const { leaf, start, end } of tree.segments(from, to)) {
-      for (let i = start; i < end; i++) {
-        // With a selector, use the leaf's own items: their attributes are computed once for all watchers.
-        const item = predicate.everything ? leaf.at(i) : leaf.items[i];
-        if (item === undefined || (key !== undefined && item.key !== key)) continue;
-        if (selects(predicate, item)) events.push(CachedEvent.initial(item));
+    const slicer = new Slicer(this.clock, this.options.flow);
+    for (const segment of tree.segments(from, to)) {
+      for (const item of selector === undefined ? selectedIn(segment, predicate) : conditional(segment, selector)) {
+        if (item !== undefined && (key === undefined || item.key === key)) events.push(CachedEvent.initial(item));
+        if (selector === undefined || !slicer.isExhausted) continue;
+        await slicer.yield();
+        if (this.stopped) return;
       }
       if (events.length > 0) this.send(events);
       events = [];
@@ -275,18 +308,23 @@ class CacheWatcher implements Watcher, Member {
   }
 
   private async catchUp(): Promise<void> {
-    const { history, clock } = this;
-    const slicer = new Slicer(clock);
+    const { history, clock, owner } = this;
+    const { predicate, flow } = this.options;
+    const isConditional = predicate.condition !== undefined;
+    let slicer = isConditional ? owner.slice : new Slicer(clock);
     while (!this.full && !this.stopped && this.position < history.end) {
+      if (slicer.isExhausted) {
+        slicer = new Slicer(clock, flow);
+        await slicer.yield();
+        if (this.full || this.stopped || this.position < history.start) return;
+      }
       const events: CachedEvent[] = [];
       for (let i = 0; i < STEP && this.position < history.end; i++) {
         const change = history.changeAt(this.position++);
         if (change !== undefined) this.select(change, events);
+        if (isConditional && slicer.isExhausted) break;
       }
       if (events.length > 0) this.send(events);
-      if (!slicer.isExhausted) continue;
-      await slicer.yield();
-      return;
     }
   }
 
@@ -320,6 +358,7 @@ class CacheWatcher implements Watcher, Member {
   private async replay(signal: AbortSignal): Promise<void> {
     const { owner, history } = this;
     let last = this.seen;
+    const slicer = new Slicer(this.clock, this.options.flow);
     for await (const batch of owner.shared.backend.events(last, signal)) {
       const events: CachedEvent[] = [];
       for (const event of batch) {
@@ -328,6 +367,7 @@ class CacheWatcher implements Watcher, Member {
         last = event.revision;
         const change = owner.loggedChange(event);
         if (change !== undefined) this.select(change, events);
+        if (this.options.predicate.condition !== undefined && slicer.isExhausted) await slicer.yield();
       }
       this.seen = Math.max(this.seen, batch.at(-1)?.revision ?? 0);
       if (events.length > 0) this.send(events);
@@ -335,4 +375,18 @@ class CacheWatcher implements Watcher, Member {
       if (this.stopped || this.seen >= history.since) return;
     }
   }
+}
+
+/** Yields the selected items of a segment. */
+function* selectedIn({ leaf, start, end }: ItemSegment, predicate: ObjectPredicate): Generator<CachedItem | undefined> {
+  for (let i = start; i < end; i++) {
+    // With a selector, use the leaf's own items: their attributes are computed once for all watchers.
+    const item = predicate.everything ? leaf.at(i) : leaf.items[i];
+    if (item !== undefined && selects(predicate, item)) yield item;
+  }
+}
+
+/** The same for a predicate with a condition. Yields undefined after each evaluation. */
+function* conditional(segment: ItemSegment, selector: Selector): Generator<CachedItem | undefined> {
+  for (const place of selector.examine(segment)) yield place === undefined ? undefined : segment.leaf.at(place);
 }
