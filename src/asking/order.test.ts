@@ -73,7 +73,7 @@ test('values of different types are grouped, and missing ones are last either wa
   const values = [true, -1, new Uint(0n), new Double(-1), '', new Timestamp(0, 0), new Duration(0n), quantity('0')];
   for (const descending of [false, true]) {
     const keys = values.map((value) => Buffer.from(sortKey(value, descending)));
-    const sorted = [...keys].sort(Buffer.compare);
+    const sorted = [...keys].sort((a, b) => Buffer.compare(a, b));
     expect(sorted).toEqual(descending ? keys.toReversed() : keys);
     for (const missing of [undefined, null, new Uint8Array()])
       expect(Buffer.compare(sortKey(missing, descending), sorted.at(-1) as Buffer)).toBe(1);

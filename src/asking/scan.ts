@@ -63,7 +63,9 @@ class Scan {
       return out;
     }
     for (;;) {
-      const wanted = missing > 0 ? this.key(children) : this.skipKey();
+      let wanted: FieldTree | undefined;
+      if (missing > 0) wanted = this.key(children);
+      else this.skipKey();
       this.expect(COLON);
       if (wanted === undefined) this.skipValue();
       else {
@@ -107,10 +109,9 @@ class Scan {
     return undefined;
   }
 
-  private skipKey(): undefined {
+  private skipKey(): void {
     this.expect(QUOTE);
     this.skipRestOfString();
-    return undefined;
   }
 
   /** Moves behind the string whose quote has been read. Returns false if it has escapes. */

@@ -4,12 +4,12 @@ import type { LogEvent, Revision } from '../../interfaces.js';
 import { asError } from '../../../util/error-message.js';
 import { Slicer, yieldNow } from '../../../scheduling/slicer.js';
 import { CachedEvent, Change } from './events.js';
-import { Selector, selects } from '../selections.js';
+import { Selector } from '../selections.js';
+import { initialItems } from './initial-items.js';
 import type { TypeHistory } from './history.js';
 import type { CacheWatchOptions, ObjectPredicate, ReadAtPresent, Watcher, WatchReceiver } from '../interfaces.js';
 import type { Shared } from '../shared.js';
-import type { ItemSegment } from '../tree/blocks.js';
-import { type CachedItem, cachedItem, type ItemSource } from '../tree/cached-item.js';
+import { cachedItem, type ItemSource } from '../tree/cached-item.js';
 import { rangeOf, type State } from '../tree/page.js';
 import { WatchGroups, type Member, type Scope } from './groups.js';
 
@@ -17,6 +17,13 @@ import { WatchGroups, type Member, type Scope } from './groups.js';
 const STEP = 200;
 const BOOKMARK_MILLIS = 60_000;
 const BEFORE_DEADLINE_MILLIS = 2_000;
+
+/** The cache of a type, as far as its watchers need it. */
+interface WatchedCache {
+  revision(): Revision;
+  /** The version of the items' selector attributes. */
+  readonly retyped: number;
+}
 
 /** The watchers of a type. Those that have caught up with its history are in groups, which receive the changes. */
 export class Watchers {
@@ -28,16 +35,23 @@ export class Watchers {
   constructor(
     readonly shared: Shared,
     private readonly items: ItemSource,
-    /** Returns the revision up to which the cache has seen every event. */
-    readonly revision: () => Revision,
-    /** Returns the version of the items' selector attributes. */
-    readonly attributesVersion: () => number,
+    private readonly cache: WatchedCache,
   ) {
     this.slice = new Slicer(shared.clock);
   }
 
   get size(): number {
     return this.all.size;
+  }
+
+  /** Returns the revision up to which the cache has seen every event. */
+  revision(): Revision {
+    return this.cache.revision();
+  }
+
+  /** Returns a selector of the objects that a watch begins with, for a predicate with a condition. */
+  selector(predicate: ObjectPredicate): Selector | undefined {
+    return predicate.condition && new Selector(predicate, this.cache.retyped, this.shared.budget);
   }
 
   /** Starts a watch of the history, which is that of the last load. `initialState` returns the state whose objects the watch begins with. */
@@ -285,12 +299,11 @@ class CacheWatcher implements Watcher, Member {
     const { tree, revision } = this.initial;
     const { key, predicate } = this.options;
     const { from, to } = rangeOf(tree, key ?? this.options.prefix);
-    const selector =
-      predicate.condition && new Selector(predicate, this.owner.attributesVersion(), this.owner.shared.budget);
+    const selector = this.owner.selector(predicate);
     let events: CachedEvent[] = [];
     const slicer = new Slicer(this.clock, this.options.flow);
     for (const segment of tree.segments(from, to)) {
-      for (const item of selector === undefined ? selectedIn(segment, predicate) : conditional(segment, selector)) {
+      for (const item of initialItems(segment, predicate, selector)) {
         if (item !== undefined && (key === undefined || item.key === key)) events.push(CachedEvent.initial(item));
         if (selector === undefined || !slicer.isExhausted) continue;
         await slicer.yield();
@@ -307,16 +320,20 @@ class CacheWatcher implements Watcher, Member {
     await this.waitForRoom();
   }
 
+  private isHeldBack(): boolean {
+    return this.full || this.stopped;
+  }
+
   private async catchUp(): Promise<void> {
     const { history, clock, owner } = this;
     const { predicate, flow } = this.options;
     const isConditional = predicate.condition !== undefined;
     let slicer = isConditional ? owner.slice : new Slicer(clock);
-    while (!this.full && !this.stopped && this.position < history.end) {
+    while (!this.isHeldBack() && this.position < history.end) {
       if (slicer.isExhausted) {
         slicer = new Slicer(clock, flow);
         await slicer.yield();
-        if (this.full || this.stopped || this.position < history.start) return;
+        if (this.isHeldBack() || this.position < history.start) return;
       }
       const events: CachedEvent[] = [];
       for (let i = 0; i < STEP && this.position < history.end; i++) {
@@ -375,18 +392,4 @@ class CacheWatcher implements Watcher, Member {
       if (this.stopped || this.seen >= history.since) return;
     }
   }
-}
-
-/** Yields the selected items of a segment. */
-function* selectedIn({ leaf, start, end }: ItemSegment, predicate: ObjectPredicate): Generator<CachedItem | undefined> {
-  for (let i = start; i < end; i++) {
-    // With a selector, use the leaf's own items: their attributes are computed once for all watchers.
-    const item = predicate.everything ? leaf.at(i) : leaf.items[i];
-    if (item !== undefined && selects(predicate, item)) yield item;
-  }
-}
-
-/** The same for a predicate with a condition. Yields undefined after each evaluation. */
-function* conditional(segment: ItemSegment, selector: Selector): Generator<CachedItem | undefined> {
-  for (const place of selector.examine(segment)) yield place === undefined ? undefined : segment.leaf.at(place);
 }
