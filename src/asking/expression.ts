@@ -1,6 +1,8 @@
 import type { Program, Type, Value } from '@annex/cel';
 import { newBadRequest } from '../apimachinery/meta/errors.js';
 import type { JsonObject } from '../apimachinery/json/json.js';
+import { compileExpression } from '../expressions/expression.js';
+import { PER_CALL_LIMIT } from '../expressions/limits.js';
 import type { CachedObject } from '../storage/cacher/interfaces.js';
 import { StorageError } from '../storage/errors.js';
 import { isStackOverflow } from '../util/stack-overflow.js';
@@ -9,8 +11,6 @@ import { type FieldTree, fieldsOf } from './field-paths.js';
 import { scanFields } from './scan.js';
 import { type AskedKind, ObjectType } from './object-type.js';
 
-/** The cost that one evaluation may have: that of a validation rule. */
-const COST_LIMIT = 1_000_000;
 /** The maximum length of an expression, in bytes. */
 const MAX_BYTES = 64 << 10;
 
@@ -37,14 +37,12 @@ export class Expression {
     if (Buffer.byteLength(source) > MAX_BYTES)
       throw newBadRequest(`${parameter}: an expression may have at most ${String(MAX_BYTES)} bytes`);
     const type = ObjectType.of(served);
-    const { program, failure } = (mayUseNow ? type.withNow : type.environment).compile(source);
-    if (failure !== undefined) {
-      const usesNow = !mayUseNow && type.withNow.compile(source).failure === undefined;
-      const hint = usesNow ? NO_NOW : failure.text.includes("undeclared reference to 'self'") ? NO_SELF : '';
-      throw newBadRequest(`${parameter}: compilation failed: ${failure.text}${hint}`);
+    const { program, checked, error = '' } = compileExpression(mayUseNow ? type.withNow : type.environment, source);
+    if (program === undefined) {
+      const usesNow = !mayUseNow && checked === undefined && type.withNow.compile(source).failure === undefined;
+      const hint = usesNow ? NO_NOW : error.includes("undeclared reference to 'self'") ? NO_SELF : '';
+      throw newBadRequest(`${parameter}: ${error}${hint}`);
     }
-    const problem = program.planError;
-    if (problem !== undefined) throw newBadRequest(`${parameter}: program instantiation failed: ${problem}`);
     return new Expression(served, type, program);
   }
 
@@ -59,7 +57,7 @@ export class Expression {
   /** Evaluates the expression. Throws only StorageError, if the object cannot be read. */
   on(object: CachedObject, now: Value): Evaluation {
     try {
-      const outcome = this.program.evaluate({ object: this.type.adapt(this.shown(object)), now }, COST_LIMIT);
+      const outcome = this.program.evaluate({ object: this.type.adapt(this.shown(object)), now }, PER_CALL_LIMIT);
       return outcome.kind === 'value' ? { value: outcome.value } : { error: outcome.message };
     } catch (error) {
       if (isStackOverflow(error)) return { error: 'the object is nested too deeply' };

@@ -2,56 +2,41 @@ import type { Clock } from '../../../util/clock.js';
 import { compacted, StorageError } from '../../errors.js';
 import type { LogEvent, Revision } from '../../interfaces.js';
 import { asError } from '../../../util/error-message.js';
-import { Slicer, yieldNow } from '../../../scheduling/slicer.js';
+import { sliced, Slicer, yieldNow } from '../../../scheduling/slicer.js';
 import { CachedEvent, Change } from './events.js';
-import { Selector } from '../selections.js';
-import { initialItems } from './initial-items.js';
+import { initialItems, selectorFor, type WatchedCache } from './initial-items.js';
 import type { TypeHistory } from './history.js';
-import type { CacheWatchOptions, ObjectPredicate, ReadAtPresent, Watcher, WatchReceiver } from '../interfaces.js';
+import type { CacheWatchOptions, ReadAtPresent, Watcher, WatchReceiver } from '../interfaces.js';
 import type { Shared } from '../shared.js';
 import { cachedItem, type ItemSource } from '../tree/cached-item.js';
 import { rangeOf, type State } from '../tree/page.js';
-import { WatchGroups, type Member, type Scope } from './groups.js';
+import type { Member, Scope } from './group.js';
+import { WatchGroups } from './groups.js';
 
 /** The maximum number of changes evaluated for one delivery while catching up. */
 const STEP = 200;
 const BOOKMARK_MILLIS = 60_000;
 const BEFORE_DEADLINE_MILLIS = 2_000;
 
-/** The cache of a type, as far as its watchers need it. */
-interface WatchedCache {
-  revision(): Revision;
-  /** The version of the items' selector attributes. */
-  readonly retyped: number;
-}
-
 /** The watchers of a type. Those that have caught up with its history are in groups, which receive the changes. */
 export class Watchers {
-  private groups = new WatchGroups();
+  private groups: WatchGroups;
   private readonly all = new Set<CacheWatcher>();
+  private sendingBookmarks = false;
   /** The slice that all watchers with conditions share which a batch wakes up: those that find it used up wait for a turn. */
   slice: Slicer;
 
   constructor(
     readonly shared: Shared,
     private readonly items: ItemSource,
-    private readonly cache: WatchedCache,
+    readonly cache: WatchedCache,
   ) {
+    this.groups = new WatchGroups(shared.deliveries);
     this.slice = new Slicer(shared.clock);
   }
 
   get size(): number {
     return this.all.size;
-  }
-
-  /** Returns the revision up to which the cache has seen every event. */
-  revision(): Revision {
-    return this.cache.revision();
-  }
-
-  /** Returns a selector of the objects that a watch begins with, for a predicate with a condition. */
-  selector(predicate: ObjectPredicate): Selector | undefined {
-    return predicate.condition && new Selector(predicate, this.cache.retyped, this.shared.budget);
   }
 
   /** Starts a watch of the history, which is that of the last load. `initialState` returns the state whose objects the watch begins with. */
@@ -79,7 +64,7 @@ export class Watchers {
         this.groups,
         options,
         receiver,
-        this.revision(),
+        this.cache.revision(),
         history.end,
         initialState(start),
       );
@@ -100,15 +85,28 @@ export class Watchers {
     for (const watcher of this.all) watcher.afterBatch();
   }
 
+  /** Sends the bookmarks that are due, in slices. */
   sendBookmarks(now: number): void {
+    if (this.sendingBookmarks) return;
+    const rest = sliced(this.bookmarks(now), this.shared.clock);
+    if (!(rest instanceof Promise)) return;
+    this.sendingBookmarks = true;
+    void rest.then(() => (this.sendingBookmarks = false));
+  }
+
+  private *bookmarks(now: number): Generator<undefined, void, undefined> {
     let event: CachedEvent | undefined;
-    const make = (): CachedEvent => (event ??= new CachedEvent('BOOKMARK', this.revision(), undefined));
-    for (const watcher of this.all) watcher.bookmark(now, make);
+    const make = (): CachedEvent => {
+      if (event?.revision !== this.cache.revision())
+        event = new CachedEvent('BOOKMARK', this.cache.revision(), undefined);
+      return event;
+    };
+    for (const watcher of this.all) if (watcher.bookmark(now, make)) yield;
   }
 
   /** Called when the type has been loaded: changes from now on reach only the watchers that start from now on. */
   regroup(): void {
-    this.groups = new WatchGroups();
+    this.groups = new WatchGroups(this.shared.deliveries);
   }
 
   /** Ends all watchers. */
@@ -197,7 +195,7 @@ class CacheWatcher implements Watcher, Member {
         if (this.full || this.live) await this.waitForWake();
         else if (this.isCaughtUp) await this.waitForChange();
         // The watch starts in the future, or the log that it has read is ahead of the cache.
-        else if (this.seen > this.owner.revision())
+        else if (this.seen > this.owner.cache.revision())
           await this.owner.shared.waits.reach(this.seen, this.stopping.signal);
         else if (this.position < this.history.start) await this.readLog();
         else if (this.position < this.history.end) await this.catchUp();
@@ -217,7 +215,7 @@ class CacheWatcher implements Watcher, Member {
     if (!this.full || this.stopped) return;
     if (this.live) this.groups.leave(this, this.scope);
     this.live = false;
-    this.seen = this.owner.revision();
+    this.seen = this.owner.cache.revision();
     this.position = this.history.end;
     this.wakeUp();
   }
@@ -229,12 +227,17 @@ class CacheWatcher implements Watcher, Member {
     if (this.history.end - this.position > this.owner.shared.maxBacklog) this.end('slow');
   }
 
-  /** Sends a bookmark if one is due and the client has received everything that it covers. */
-  bookmark(now: number, event: () => CachedEvent): void {
-    const isCurrent = this.live || (this.isIdle && this.isCaughtUp);
-    if (!isCurrent || this.full || !this.options.bookmarks || now < this.nextBookmark) return;
+  /** Sends a bookmark if one is due, after everything that it covers. Returns false if none is due. */
+  bookmark(now: number, event: () => CachedEvent): boolean {
+    if (!this.takesEvents() || !this.options.bookmarks || now < this.nextBookmark) return false;
     this.nextBookmark = this.bookmarkTime();
-    this.deliver([event()]);
+    this.groups.deliverTo(this, this.scope);
+    if (this.takesEvents()) this.deliver([event()]);
+    return true;
+  }
+
+  private takesEvents(): boolean {
+    return (this.live || (this.isIdle && this.isCaughtUp)) && !this.full;
   }
 
   /**
@@ -244,7 +247,9 @@ class CacheWatcher implements Watcher, Member {
   private get isCaughtUp(): boolean {
     const { history, position } = this;
     return (
-      this.options.predicate.condition !== undefined && this.seen <= this.owner.revision() && position === history.end
+      this.options.predicate.condition !== undefined &&
+      this.seen <= this.owner.cache.revision() &&
+      position === history.end
     );
   }
 
@@ -299,7 +304,7 @@ class CacheWatcher implements Watcher, Member {
     const { tree, revision } = this.initial;
     const { key, predicate } = this.options;
     const { from, to } = rangeOf(tree, key ?? this.options.prefix);
-    const selector = this.owner.selector(predicate);
+    const selector = selectorFor(predicate, this.owner.cache, this.owner.shared.budget);
     let events: CachedEvent[] = [];
     const slicer = new Slicer(this.clock, this.options.flow);
     for (const segment of tree.segments(from, to)) {
