@@ -1,21 +1,13 @@
-import { customResourceDefinitions } from '../registry/apiextensions/customresourcedefinition/type.js';
-import { certificateSigningRequests } from '../registry/builtin/certificates/certificatesigningrequests/type.js';
-import { builtinResourceTypes } from '../registry/builtin/core/index.js';
-import { resourceDefinitionType } from '../registry/builtin/kubeannex/resource-definitions.js';
+import { resourceDefinitionType } from '../registry/apiextensions/resourcedefinition/type.js';
 import type { EscalationDependencies } from '../registry/builtin/rbac/escalation.js';
-import { rbacTypes } from '../registry/builtin/rbac/types.js';
+import { offloadableKinds } from '../registry/kinds.js';
 import type { ResourceType } from '../registry/rest/interfaces.js';
 
-/** The built-in types whose writes depend only on the request, the store, and calls to the main thread. */
-export function offloadableBuiltins(dependencies: EscalationDependencies): ResourceType[] {
-  return [
-    ...builtinResourceTypes(),
-    ...rbacTypes(dependencies),
-    certificateSigningRequests,
-    customResourceDefinitions,
-    resourceDefinitionType(() => undefined),
-  ];
-}
+/** The built-in types that worker threads can write, in either mode. */
+export const offloadableBuiltins = (escalation: EscalationDependencies): ResourceType[] => [
+  ...offloadableKinds(escalation),
+  resourceDefinitionType(() => undefined),
+];
 
 /** The `group/resource` of these types. */
 export function offloadableNames(): ReadonlySet<string> {

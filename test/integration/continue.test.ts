@@ -1,4 +1,4 @@
-import { Http1, digList, digText, treeOf } from './client.js';
+import { dig, Http1, digList, digText, treeOf } from './client.js';
 import { serverForFile } from './server.js';
 
 const PATH = '/api/v1/namespaces/default/configmaps';
@@ -31,5 +31,27 @@ test('a continue token of another log gets a 410, whose token continues at the n
     const fresh = digText(treeOf(refused), 'metadata', 'continue');
     expect(fieldsOf(fresh)['rv']).toBe(-1);
     expect(await names(fresh)).toEqual(own);
+  }
+});
+
+test('a continue token with a revision of the future gets a 504, as one that was never given out', async () => {
+  const http = new Http1(server.current);
+  const page = treeOf(await http.get(`${PATH}?limit=1`));
+  const own = fieldsOf(digText(page, 'metadata', 'continue'));
+  const future = 1_000_000_000;
+  for (const [path, fields, retry] of [
+    [PATH, { v: own['v'], rv: future, start: own['start'] }, 1],
+    [PATH, { ...own, at: future }, 1],
+    ['/api/v1/namespaces/default/events', { v: own['v'], rv: future, start: own['start'] }, undefined],
+  ] as const) {
+    const refused = await http.get(`${path}?continue=${tokenOf(fields)}`);
+    expect([refused.status, digText(treeOf(refused), 'message')]).toEqual([
+      504,
+      expect.stringMatching(/^Timeout: Too large resource version: 1000000000, current: \d+$/),
+    ]);
+    expect(dig(treeOf(refused), 'details')).toEqual({
+      causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+      ...(retry !== undefined && { retryAfterSeconds: retry }),
+    });
   }
 });

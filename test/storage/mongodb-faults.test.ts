@@ -181,7 +181,7 @@ described('an oplog that is too small', () => {
           ((await client.db('local').collection('oplog.rs').findOne()) as { ts?: Timestamp } | null)?.ts as Timestamp;
         const newest = await client.db('local').collection('oplog.rs').find().sort({ $natural: -1 }).limit(1).next();
         const filler = client.db('filler').collection('filler');
-        while ((await oldest()).lessThanOrEqual(newest?.ts as Timestamp)) {
+        while ((await oldest()).lessThanOrEqual(newest?.['ts'] as Timestamp)) {
           await filler.insertOne({ text: 'x'.repeat(1 << 20) });
         }
         const held = client

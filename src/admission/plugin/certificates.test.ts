@@ -55,7 +55,10 @@ describe.each([
 
 test('an unchanged status needs no permission', async () => {
   const oldObject = request('a.b/c', { conditions: [] });
-  await chain.validate(attributes({ subresource: 'status', object: request('a.b/c'), oldObject }));
+  const change = async (status: object): Promise<void> =>
+    chain.validate(attributes({ subresource: 'status', object: request('a.b/c', status), oldObject }));
+  await expect(change({})).resolves.toBeUndefined();
+  await expect(change({ conditions: [{ type: 'Failed' }] })).rejects.toMatchObject({ code: 403 });
 });
 
 describe('certificates for system:masters', () => {

@@ -16,8 +16,8 @@ const CANONICAL = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$/;
 
 /** Returns a metav1.Time in its canonical form: in UTC, without the fraction; null for the zero time. Throws TimeError. */
 export function canonicalTime(text: string): string | null {
-  const { seconds, nanos } = parseTime(text);
-  if (seconds === ZERO_SECONDS && nanos === 0) return null;
+  const { seconds } = parseTime(text);
+  if (seconds === ZERO_SECONDS) return null;
   return CANONICAL.test(text) ? text : `${formatSeconds(seconds)}Z`;
 }
 

@@ -7,7 +7,7 @@ import { canonicalMicroTime, canonicalTime, TimeError } from '../meta/time.js';
 import { illegalBase64At } from '@annex/cel/formats/base64';
 import { noteEmpty } from './empty-members.js';
 import type { GoType } from './types.js';
-import { inTypeOrder, withSortedKeys, zeroValue } from './written-form.js';
+import { inTypeOrder, withSortedKeys, ZERO_TIME, zeroValue } from './written-form.js';
 
 /** The maximum number of unknown fields to report. */
 const MAX_UNKNOWN = 100;
@@ -141,7 +141,9 @@ export class TypedDecoder {
       this.struct = type.name;
       this.fieldStack.push(...field.embedded, key);
       if (this.strict) this.path = outerPath === '' ? key : `${outerPath}.${key}`;
-      given[key] = this.value(field.type, value[key] ?? this.valueBeforeNull(field.type, value, key), value, key);
+      const decoded = this.value(field.type, value[key] ?? this.valueBeforeNull(field.type, value, key), value, key);
+      // Of all texts, only a zero time is decoded to null without an error.
+      given[key] = decoded === null && typeof value[key] === 'string' ? ZERO_TIME : decoded;
       this.fieldStack.length -= 1 + field.embedded.length;
     }
   }

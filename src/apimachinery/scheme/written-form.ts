@@ -2,6 +2,9 @@ import type { JsonObject, JsonValue } from '../json/json.js';
 import { noteEmpty } from './empty-members.js';
 import type { GoField, GoType } from './types.js';
 
+/** Given for a time that is Go's zero time, which is written as null. A pointer to it is not nil, and validation may see that it was given. */
+export const ZERO_TIME: JsonObject = Object.freeze({});
+
 /** Returns the fields of a struct as its encoder writes them. */
 export function inTypeOrder(type: GoType, given: JsonObject): JsonObject {
   const out: JsonObject = {};
@@ -10,6 +13,12 @@ export function inTypeOrder(type: GoType, given: JsonObject): JsonObject {
     const value = Object.hasOwn(given, field.name) ? given[field.name] : undefined;
     if (value === undefined) {
       if (isWrittenWhenAbsent(field)) out[field.name] = zeroValue(field.type);
+    } else if (value === ZERO_TIME) {
+      if (field.type.kind === 'ptr') out[field.name] = null;
+      else {
+        if (!isOmitted(field, null)) out[field.name] = null;
+        (empty ??= {})[field.name] = value;
+      }
     } else if (!isOmitted(field, value)) out[field.name] = value;
     else if ((typeof value === 'object' && value !== null) || isEmptyBytes(field, value)) {
       (empty ??= {})[field.name] = value;

@@ -3,15 +3,11 @@ import { admissionChain } from '../../admission/chain.js';
 import { AdmissionMetrics } from '../../admission/metrics.js';
 import type { TokenAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../../authentication/user/user.js';
-import { admissionPolicyTypes, webhookConfigurationTypes } from '../../registry/builtin/admissionregistration/index.js';
-import { customResourceDefinitions } from '../../registry/apiextensions/customresourcedefinition/type.js';
 import { authenticationReviews } from '../../registry/builtin/authentication/reviews.js';
 import { authorizationReviews } from '../../registry/builtin/authorization/reviews.js';
-import { certificateSigningRequests } from '../../registry/builtin/certificates/certificatesigningrequests/type.js';
-import { builtinResourceTypes } from '../../registry/builtin/core/index.js';
 import { LocalClients } from '../../registry/generic/loopback/local-client.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
-import { rbacTypes } from '../../registry/builtin/rbac/types.js';
+import { builtinKinds } from '../../registry/kinds.js';
 import { standalonePlugins } from './admission/admission-plugins.js';
 import { type Authorization, makeAuthorization } from './access/authorization.js';
 import { installComputed, reviewKinds } from '../../registry/builtin/install.js';
@@ -21,9 +17,13 @@ import { configuredAdmission } from './admission/configured-admission.js';
 import { localSources, paramAccess } from './admission/local-sources.js';
 import { StandaloneHooks } from './startup/post-start-hooks.js';
 import { STANDALONE } from '../../storage/mongodb/documents.js';
+import { sleep } from '../../util/clock.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
 import { type ServiceAccountTokens, withTokenRequests } from './access/service-account-tokens.js';
+
+/** How long a stopping server tries to give the controllers to another one. */
+const LEAVE_MILLIS = 2_000;
 
 export interface ControlPlaneDependencies {
   /** Host and port at which clients reach the server. */
@@ -34,23 +34,39 @@ export interface ControlPlaneDependencies {
   readonly authorities: Authorities;
 }
 
-/**
- * Builds the store, cacher, registry, handlers, and controllers of standalone mode. Everything below the handler chain is
- * constructed here and nowhere else.
- */
-export async function buildControlPlane(
-  context: ServerContext,
-  dependencies: ControlPlaneDependencies,
-): Promise<ControlPlane> {
-  const { options, clock, logger } = context;
-  const { accounts, authorities, serverAddress } = dependencies;
+/** The open store of standalone mode. */
+export interface StandaloneStore {
+  readonly foundation: Foundation;
+  readonly authorization: Authorization;
+  /** Ends the loops. */
+  readonly stop: AbortController;
+}
+
+/** Opens the store. */
+export async function openStandaloneStore(context: ServerContext): Promise<StandaloneStore> {
+  const { options, clock, logger, registry } = context;
   const stop = new AbortController();
   const { signal } = stop;
   // Every loop adds a listener to this signal.
   setMaxListeners(0, signal);
-  const authorization = await makeAuthorization(options, { clock, logger, registry: context.registry, signal });
-  const { authorizer } = authorization;
+  const authorization = await makeAuthorization(options, { clock, logger, registry, signal });
   const foundation = await openFoundation(context, authorization.rbac, STANDALONE);
+  return { foundation, authorization, stop };
+}
+
+/**
+ * Builds the registry, handlers, and controllers of standalone mode. Everything below the handler chain is constructed here and
+ * nowhere else.
+ */
+export async function buildControlPlane(
+  context: ServerContext,
+  { foundation, authorization, stop }: StandaloneStore,
+  dependencies: ControlPlaneDependencies,
+): Promise<ControlPlane> {
+  const { options, clock, logger } = context;
+  const { accounts, authorities, serverAddress } = dependencies;
+  const { signal } = stop;
+  const { authorizer } = authorization;
   const { registry } = foundation;
   const stores = installTypes(context, dependencies, foundation, authorization);
   const clients = (fieldManager: string, user?: UserInfo): LocalClients =>
@@ -94,9 +110,10 @@ export async function buildControlPlane(
     serverAddress,
     loading: standaloneHooks.loading(),
     hooks: standaloneHooks.hooks(),
-    stop: () => {
+    stop: async () => {
       stop.abort();
       webhooks.close();
+      await Promise.race([standaloneHooks.left, sleep(clock, LEAVE_MILLIS)]);
     },
   });
 }
@@ -109,14 +126,8 @@ function installTypes(
   { authorizer, rbac, ruleResolver }: Authorization,
 ): ReadonlyMap<string, ResourceStore> {
   const { registry, mergeTypes } = foundation;
-  const stores = foundation.install([
-    ...withTokenRequests(builtinResourceTypes(), options, accounts, clock),
-    ...rbacTypes({ authorizer, rules: rbac }),
-    certificateSigningRequests,
-    ...webhookConfigurationTypes,
-    ...admissionPolicyTypes(paramAccess(authorizer, registry)),
-    customResourceDefinitions,
-  ]);
+  const kinds = builtinKinds({ authorizer, rules: rbac }, paramAccess(authorizer, registry));
+  const stores = foundation.install(withTokenRequests(kinds, options, accounts, clock));
   const reviews = [
     ...authorizationReviews({ authorizer, ruleResolver }),
     ...authenticationReviews({ tokens, apiAudiences: accounts.apiAudiences, clock }),

@@ -9,7 +9,7 @@ import { featureGates } from '../../util/feature-gates.js';
 import { controllerNames, DISABLED_BY_DEFAULT } from './controller-names.js';
 import { AUTHENTICATION_FLAGS, validateAuthenticationOptions } from './authentication-options.js';
 import { AGGREGATION_FLAGS, validateAggregationOptions } from './aggregation-options.js';
-import { AUDIT_FLAGS } from '../compose/access/audit.js';
+import { AUDIT_FLAGS } from './audit-options.js';
 import { AUTHORIZATION_FLAGS, validateAuthorizationOptions } from './authorization-options.js';
 import {
   bool,
@@ -77,7 +77,7 @@ export const FLAGS = {
     'tls-cert-file',
     text,
     '',
-    'PEM file of the serving certificate, followed by its CA certificates, if any. If unset, a CA in the data directory issues the certificate.',
+    'PEM file of the serving certificate, followed by its CA certificates, if any. If unset, a CA of Annex issues the certificate.',
   ),
   tlsPrivateKeyFile: serving(
     'tls-private-key-file',

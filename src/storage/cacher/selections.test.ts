@@ -13,7 +13,7 @@ const budget = new Budget(1 << 20);
 const type = {
   resource: 'things',
   attributes: (object: JsonObject) => ({
-    labels: (object.metadata as { labels?: Record<string, string> }).labels,
+    labels: (object['metadata'] as { labels?: Record<string, string> }).labels,
     fields: {},
   }),
 };

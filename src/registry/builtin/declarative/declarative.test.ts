@@ -9,7 +9,7 @@ import { silentLogger } from '../../../util/logger.js';
 import type { ResourceType, Strategy } from '../../rest/interfaces.js';
 import { certificateSigningRequests } from '../certificates/certificatesigningrequests/type.js';
 import type { EscalationDependencies } from '../rbac/escalation.js';
-import { rbacTypes } from '../rbac/types.js';
+import { offloadableKinds } from '../../kinds.js';
 import { declaredType, type ValidationReport } from './declared-type.js';
 import { MARKERS } from './markers.js';
 import { declarativeReporter } from './metrics.js';
@@ -20,7 +20,7 @@ const ROLES = 'roles.rbac.authorization.k8s.io';
 const [roles, roleBindings] = typesOf('roles', 'rolebindings');
 
 function typesOf(...names: string[]): [ResourceType, ResourceType] {
-  const all = rbacTypes({} as EscalationDependencies);
+  const all = offloadableKinds({} as EscalationDependencies);
   const [a, b] = names.map((name) => all.find(({ resource }) => resource === name));
   if (a === undefined || b === undefined) throw new Error('a type is missing');
   return [a, b];

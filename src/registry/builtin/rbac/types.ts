@@ -106,33 +106,35 @@ function type(
   });
 }
 
-/** Returns the four RBAC types, with their checks against privilege escalation. */
-export function rbacTypes(dependencies: EscalationDependencies): readonly ResourceType[] {
-  const checked = (strategy: Strategy, check: typeof checkRoleEscalation): Strategy => ({
-    ...strategy,
-    checkEscalation: (context, object, old) => check(context, object, old, dependencies),
-  });
-  const roleRef =
-    'roleRef can only reference a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.';
-  const localRoleRef =
-    'roleRef can reference a Role in the current namespace or a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.';
-  const roleTable: TableConvertor = { ...defaultTable, columns: [NAME_COLUMN, CREATED_AT_COLUMN] };
-  return [
-    type('Role', 'Namespaced', checked(roleStrategy, checkRoleEscalation), roleTable),
-    type('ClusterRole', 'Cluster', checked(clusterRoleStrategy, checkRoleEscalation), roleTable),
-    type(
-      'RoleBinding',
-      'Namespaced',
-      checked(roleBindingStrategy, checkBindingEscalation),
-      bindingTable('roleBinding', localRoleRef),
-      defaultBinding,
-    ),
-    type(
-      'ClusterRoleBinding',
-      'Cluster',
-      checked(clusterRoleBindingStrategy, checkBindingEscalation),
-      bindingTable('clusterRoleBinding', roleRef),
-      defaultBinding,
-    ),
-  ];
-}
+/** Returns a strategy with a check against privilege escalation. */
+const checked = (strategy: Strategy, check: typeof checkRoleEscalation, needs: EscalationDependencies): Strategy => ({
+  ...strategy,
+  checkEscalation: (context, object, old) => check(context, object, old, needs),
+});
+
+const UNRESOLVED = 'If the RoleRef cannot be resolved, the Authorizer must return an error.';
+const LOCAL_REF = `roleRef can reference a Role in the current namespace or a ClusterRole in the global namespace. ${UNRESOLVED}`;
+const GLOBAL_REF = `roleRef can only reference a ClusterRole in the global namespace. ${UNRESOLVED}`;
+const roleTable: TableConvertor = { ...defaultTable, columns: [NAME_COLUMN, CREATED_AT_COLUMN] };
+
+export const roles = (needs: EscalationDependencies): ResourceType =>
+  type('Role', 'Namespaced', checked(roleStrategy, checkRoleEscalation, needs), roleTable);
+
+export const clusterRoles = (needs: EscalationDependencies): ResourceType =>
+  type('ClusterRole', 'Cluster', checked(clusterRoleStrategy, checkRoleEscalation, needs), roleTable);
+
+export const roleBindings = (needs: EscalationDependencies): ResourceType => {
+  const strategy = checked(roleBindingStrategy, checkBindingEscalation, needs);
+  return type('RoleBinding', 'Namespaced', strategy, bindingTable('roleBinding', LOCAL_REF), defaultBinding);
+};
+
+export const clusterRoleBindings = (needs: EscalationDependencies): ResourceType => {
+  const strategy = checked(clusterRoleBindingStrategy, checkBindingEscalation, needs);
+  return type(
+    'ClusterRoleBinding',
+    'Cluster',
+    strategy,
+    bindingTable('clusterRoleBinding', GLOBAL_REF),
+    defaultBinding,
+  );
+};

@@ -10,8 +10,9 @@ import { EmbeddedBackend } from '../../../storage/embedded/backend.js';
 import { StorageError } from '../../../storage/errors.js';
 import { systemClock as clock } from '../../../util/clock.js';
 import { featureGates } from '../../../util/feature-gates.js';
-import { builtinResourceTypes } from '../../builtin/core/index.js';
 import { installBuiltins, loadMergeTypes } from '../../builtin/install.js';
+import type { EscalationDependencies } from '../../builtin/rbac/escalation.js';
+import { offloadableKinds } from '../../kinds.js';
 import type { LoopbackClient } from '../../rest/loopback-client.js';
 import { ApiRegistry } from '../store/api-registry.js';
 import { LocalClients } from './local-client.js';
@@ -24,7 +25,7 @@ const registry = new ApiRegistry();
 beforeAll(async () => {
   await backend.open();
   await cacher.start();
-  installBuiltins(builtinResourceTypes(), {
+  installBuiltins(offloadableKinds({} as EscalationDependencies), {
     registry,
     backend,
     cacher,

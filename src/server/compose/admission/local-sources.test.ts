@@ -1,10 +1,10 @@
 import { admissionChain } from '../../../admission/chain.js';
 import { labelSelectorFromObject } from '../../../apimachinery/selectors/label-selector-object.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { customResourceDefinitions } from '../../../registry/apiextensions/customresourcedefinition/type.js';
-import { builtinResourceTypes } from '../../../registry/builtin/core/index.js';
+import type { EscalationDependencies } from '../../../registry/builtin/rbac/escalation.js';
 import { LocalClients } from '../../../registry/generic/loopback/local-client.js';
 import { ApiRegistry } from '../../../registry/generic/store/api-registry.js';
+import { offloadableKinds } from '../../../registry/kinds.js';
 import { LocalParams } from '../../../registry/sources/local-params.js';
 import { StorageCacher } from '../../../storage/cacher/cacher.js';
 import { systemClock as clock } from '../../../util/clock.js';
@@ -33,7 +33,7 @@ beforeEach(async () => {
   await cacher.start();
   registry = new ApiRegistry();
   stop = new AbortController();
-  installBuiltins([...builtinResourceTypes(), customResourceDefinitions], {
+  installBuiltins(offloadableKinds({} as EscalationDependencies), {
     registry,
     backend,
     cacher,
@@ -121,7 +121,7 @@ describe('configurations', () => {
     await again.start();
     const restarted = new ApiRegistry();
     const mergeTypes = loadMergeTypes();
-    installBuiltins(builtinResourceTypes(), {
+    installBuiltins(offloadableKinds({} as EscalationDependencies), {
       registry: restarted,
       backend,
       cacher: again,

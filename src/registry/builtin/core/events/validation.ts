@@ -8,6 +8,7 @@ import {
   textAt,
 } from '../../../../apimachinery/json/json.js';
 import { goJson, type GroupVersion, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { FIELD_IMMUTABLE, validateImmutableField } from '../../../../apimachinery/validation/object-meta.js';
@@ -21,6 +22,10 @@ const NOTE_LIMIT = 1024;
 const text = (object: KubeObject, field: string): string => textAt(object, field);
 
 const isSet = (value: JsonValue | undefined): boolean => value !== undefined && value !== null && value !== '';
+
+/** Reports whether a time was given. The zero time counts in the request that gives it, although it is stored as null. */
+const isTimeSet = (object: JsonObject, field: string): boolean =>
+  isSet(object[field]) || emptyMembersOf(object)?.[field] !== undefined;
 
 const isCore = (version: GroupVersion): boolean => version.group === '' && version.version === 'v1';
 
@@ -48,7 +53,7 @@ function legacyErrors(event: KubeObject, version: GroupVersion): FieldError[] {
   const errors: FieldError[] = [];
   const namespace = event.metadata.namespace ?? '';
   const involved = textAt(objectAt(event, 'involvedObject'), 'namespace');
-  if (!isSet(event['eventTime'])) {
+  if (!isTimeSet(event, 'eventTime')) {
     const matches = involved === '' ? namespace === '' || namespace === 'default' : namespace === involved;
     if (!matches) errors.push(mismatch(involved));
   } else {
@@ -73,7 +78,7 @@ function seriesErrors(event: KubeObject): FieldError[] {
   const errors: FieldError[] = [];
   const count = typeof series['count'] === 'number' ? series['count'] : 0;
   if (count < 2) errors.push(invalid('series.count', '', 'should be at least 2'));
-  if (!isSet(series['lastObservedTime'])) errors.push(required('series.lastObservedTime'));
+  if (!isTimeSet(series, 'lastObservedTime')) errors.push(required('series.lastObservedTime'));
   return errors;
 }
 
@@ -84,7 +89,7 @@ export function validateEventCreate(event: KubeObject, version: GroupVersion): F
   const errors = legacyErrors(event, version);
   if (isCore(version)) return errors;
   errors.push(...validateCoreMeta(event.metadata, 'Namespaced', nameIsDnsSubdomain), ...seriesErrors(event));
-  if (!isSet(event['eventTime'])) errors.push(required('eventTime'));
+  if (!isTimeSet(event, 'eventTime')) errors.push(required('eventTime'));
   const type = text(event, 'type');
   if (type !== 'Normal' && type !== 'Warning') errors.push(invalid('type', '', `has invalid value: ${type}`));
   if (isSet(event['firstTimestamp'])) errors.push(unset('firstTimestamp'));
