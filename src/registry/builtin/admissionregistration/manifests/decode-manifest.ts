@@ -19,11 +19,6 @@ export class ManifestError extends Error {
   override readonly name = 'ManifestError';
 }
 
-export interface DecodedManifest {
-  readonly kind: string;
-  readonly object: KubeObject;
-}
-
 /** Receives an object of admissionregistration.k8s.io/v1 as it was given. */
 type Take = (kind: string, object: KubeObject) => void;
 
