@@ -103,6 +103,12 @@ export const FLAGS = {
     200,
     'Like --max-requests-inflight, for write requests. 0: no limit.',
   ),
+  maxWatchesPerUser: generic(
+    'max-watches-per-user',
+    int(0),
+    5_000,
+    'Maximum number of watches of one user on this server, where each KiB of a query counts as another watch; further watches are rejected with 429. Does not apply to system:masters. 0: no limit.',
+  ),
   maxRequestBodyBytes: generic(
     'max-request-body-bytes',
     int(0),
