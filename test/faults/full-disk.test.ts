@@ -13,7 +13,6 @@ const DISK_MIB = 260;
 const FLAGS = ['--replSet', 'rs0', '--wiredTigerEngineConfigString', 'log=(file_max=8MB)'];
 /** The free space on the disk when the test begins to fill it. */
 const ROOM_BYTES = 12 << 20;
-const RECOVERY_MILLIS = 30_000;
 
 const scratch = scratchFolder();
 const why = 'reason' in found ? found.reason : whyNoSmallDisk();
@@ -70,9 +69,6 @@ described("MongoDB's disk is full", () => {
           const { status, text } = await replica.client.send({ path: '/readyz/store-writes' });
           return status === 500 && text.includes('no write has succeeded for') ? true : undefined;
         });
-        await until(`${replica.name} begins its commit path anew`, () =>
-          replica.log.includes('restarting the commit path'),
-        );
         // The first failing writes have no cause in the log, because MongoDB has not responded by then.
         await until(`${replica.name} tells why`, () => /"cause":"[^"]+".*"store request failed"/.test(replica.log));
       }
@@ -80,7 +76,6 @@ described("MongoDB's disk is full", () => {
       rmSync(ballast, { force: true });
     }
     await mongod.launch();
-    const begun = performance.now();
     const before = new Map(replicas.map(({ name }) => [name, acknowledged.length]));
     await eventually('both servers write again', () => {
       const again = replicas.every(({ name }) =>
@@ -88,7 +83,6 @@ described("MongoDB's disk is full", () => {
       );
       return Promise.resolve(again ? true : undefined);
     });
-    expect(performance.now() - begun).toBeLessThan(RECOVERY_MILLIS);
     for (const replica of replicas) {
       const { status } = await replica.client.send({ path: '/readyz/store-writes' });
       expect([replica.name, status]).toEqual([replica.name, 200]);

@@ -4,11 +4,14 @@ import { isIP } from 'node:net';
 import { pipeline } from 'node:stream';
 import { isNativeError } from 'node:util/types';
 import { quote } from '../../apimachinery/meta/meta.js';
+import { urlFault } from '../../apimachinery/validation/url-fault.js';
 import type { Cancellation } from '../../util/cancellation.js';
 import { currentSpan } from '../../util/tracing.js';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
 import type { Egress } from '../egress/egress.js';
 import { Connections, type CredentialSource } from './connections.js';
+import { answerBudget, type AnswerShare } from './answer-budget.js';
+import { asError } from '../../util/error-message.js';
 import { ByteCollector } from '../http1/byte-collector.js';
 import { requestBytes, type RequestHead } from '../http1/request-bytes.js';
 import { CallLimit } from './call-limit.js';
@@ -38,7 +41,8 @@ export class HttpsTransport implements WebhookTransport {
 
   async post(body: string, timeoutMillis: number, cancellation: Cancellation): Promise<WebhookResponse> {
     const limit = new CallLimit(timeoutMillis, cancellation);
-    const call: Call = { method: 'POST', url: this.remote.url, redirects: 0, onReusedConnection: false };
+    const share = answerBudget.begin(this.remote.maxAnswerBytes ?? MAX_ANSWER_BYTES);
+    const call: Call = { method: 'POST', url: this.remote.url, redirects: 0, onReusedConnection: false, share };
     try {
       const response = await this.follow(call, Buffer.from(body), limit);
       if (response.status === 401) this.connections.rejected();
@@ -47,6 +51,7 @@ export class HttpsTransport implements WebhookTransport {
       throw this.wrap(error, call, limit.timedOut);
     } finally {
       limit.release();
+      share.release();
     }
   }
 
@@ -61,21 +66,26 @@ export class HttpsTransport implements WebhookTransport {
       const { response, location } = await this.send(call, call.method === 'POST' ? body : NOTHING, limit);
       if (location === undefined) return response;
       const keepsMethod = response.status === 307 || response.status === 308;
-      if (!URL.canParse(location, call.url.href)) throw new Error(`failed to parse Location header ${quote(location)}`);
-      call.url = this.redirected(location, call.url);
+      if (!URL.canParse(location, call.url.href)) {
+        const why = `parse ${quote(location)}: ${urlFault(location) ?? 'invalid URL'}`;
+        throw new Error(`failed to parse Location header ${quote(location)}: ${why}`);
+      }
+      call.url = new URL(location, call.url);
+      this.checkRedirect(call.url);
       if (!keepsMethod) call.method = 'GET';
-      if (++call.redirects >= MAX_REDIRECTS) throw new Error(`stopped after ${String(MAX_REDIRECTS)} redirects`);
+      if (++call.redirects >= MAX_REDIRECTS) {
+        call.location = location;
+        throw new Error(`stopped after ${String(MAX_REDIRECTS)} redirects`);
+      }
     }
   }
 
-  private redirected(location: string, from: URL): URL {
-    const url = new URL(location, from);
+  private checkRedirect(url: URL): void {
     const scheme = url.protocol.slice(0, -1);
     // node:https would call port 443 of this machine.
     if (scheme !== 'http' && scheme !== 'https') throw new Error(`unsupported protocol scheme ${quote(scheme)}`);
     if (this.remote.staysOnServer === true && url.origin !== this.remote.url.origin)
       throw new Error('a redirect to another server is not followed');
-    return url;
   }
 
   private async send(call: Call, body: Buffer, limit: CallLimit): Promise<Answered> {
@@ -128,7 +138,7 @@ export class HttpsTransport implements WebhookTransport {
           serverName: isIP(name.replace(/^\[|\]$/g, '')) === 0 ? name : '',
         },
         bytes: requestBytes({ ...options, host: call.url.host }, body),
-        maxAnswerBytes: this.remote.maxAnswerBytes ?? MAX_ANSWER_BYTES,
+        checkLength: (length) => call.share.check(length),
         onOver: (listener) => limit.onOver(listener),
       });
       countFaults(socket);
@@ -142,12 +152,11 @@ export class HttpsTransport implements WebhookTransport {
   }
 
   private sendByNode(agent: HttpAgent, call: Call, options: Sent, body: Buffer, limit: CallLimit): Promise<Answered> {
-    const { maxAnswerBytes = MAX_ANSWER_BYTES } = this.remote;
-    const { url } = call;
+    const { url, share } = call;
     return new Promise<Answered>((resolve, reject) => {
       const onResponse = (response: IncomingMessage): void => {
         countFaults(response.socket);
-        readAnswer(response, maxAnswerBytes, resolve, reject);
+        readAnswer(response, share, resolve, reject);
       };
       const sent =
         url.protocol === 'http:'
@@ -164,14 +173,15 @@ export class HttpsTransport implements WebhookTransport {
     });
   }
 
-  private wrap(error: unknown, { method, url, onReusedConnection }: Call, timedOut: boolean): ResponseError {
+  private wrap(error: unknown, { url, location, onReusedConnection }: Call, timedOut: boolean): ResponseError {
     const { dial, timeout, ca } = this.remote;
     // Kubernetes includes the port of a service even if it is the default port of https.
     const shown =
-      dial === undefined
-        ? redactedAddress(url.href)
+      location !== undefined || dial === undefined
+        ? redactedAddress(location ?? url.href)
         : `${url.protocol}//${hostAndPort(url)}${url.pathname}${url.search}`;
-    const where = `${method === 'POST' ? 'Post' : 'Get'} "${shown}"`;
+    // Go names the method of the first request, whatever the redirects made of it.
+    const where = `Post "${shown}"`;
     if (timedOut) {
       const whose = timeout === 'request' ? '' : ' (Client.Timeout exceeded while awaiting headers)';
       return new ResponseError(`${where}: context deadline exceeded${whose}`, { timeout: true });
@@ -193,6 +203,9 @@ interface Call {
   method: 'POST' | 'GET';
   url: URL;
   redirects: number;
+  readonly share: AnswerShare;
+  /** The redirect at which it was given up, as the server wrote it. */
+  location?: string;
   /** True if it failed on a connection that had served other requests before. */
   onReusedConnection: boolean;
 }
@@ -269,16 +282,19 @@ function nameMismatch(names: string | undefined, { hostname }: URL): string {
 /** Collects chunks by events: iterating over the response would cost as much as all the rest of a call. */
 function readAnswer(
   response: IncomingMessage,
-  maxBytes: number,
+  share: AnswerShare,
   resolve: (answered: Answered) => void,
   reject: (error: Error) => void,
 ): void {
   const received = new ByteCollector();
   response.on('error', reject);
   response.on('data', (chunk: Buffer) => {
-    if (received.length + chunk.length > maxBytes)
-      response.destroy(new Error(`the response exceeds ${maxBytes} bytes`));
-    else received.add(chunk);
+    try {
+      share.check(received.length + chunk.length);
+      received.add(chunk);
+    } catch (error) {
+      response.destroy(asError(error));
+    }
   });
   response.on('end', () => {
     const { statusCode: status = 0, headers } = response;

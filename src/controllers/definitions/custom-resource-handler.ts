@@ -1,15 +1,11 @@
+import { isConditionTrue } from '../../apimachinery/meta/conditions.js';
 import { setMaxListeners } from 'node:events';
 import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
 import { deepEqual, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import {
-  type Definition,
-  isConditionTrue,
-  readDefinition,
-  storedType,
-} from '../../registry/customresource/definition.js';
+import { type Definition, readDefinition, storedType } from '../../registry/customresource/definition.js';
 import { CompiledDefinition, compileSliced } from '../../registry/customresource/compiled.js';
 import { customAttributes } from '../../registry/customresource/attributes.js';
-import type { HandoverReason } from '../../registry/generic/handover.js';
+import type { Handover, HandoverReason } from '../../registry/generic/handover.js';
 import { serveDefinition } from '../../registry/customresource/serve.js';
 import type { OffloadConversion, Verification } from '../../registry/customresource/serve-options.js';
 import type { Conversion } from '../../registry/customresource/conversion/conversion.js';
@@ -22,7 +18,6 @@ import { isOnMainLog } from '../../storage/routed-backend.js';
 import { sliced } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
-import { leavingOf } from './leaving.js';
 
 /** How long watches under an earlier definition may still receive the last events. */
 const WATCH_GRACE_MILLIS = 1000;
@@ -47,6 +42,8 @@ export interface ServingOptions {
   readonly own?: readonly KubeObject[];
   /** Notified of each definition before it is served, and when it is gone. */
   readonly observer?: { seen(crd: KubeObject): void; gone(crd: KubeObject): void };
+  /** Knows which types another server is about to serve. */
+  readonly handover?: Pick<Handover, 'relist'>;
   /** Guards the writes to a type before they reach the store. */
   readonly gate?: WriteGate;
   readonly onError: (name: string, error: unknown) => void;
@@ -230,7 +227,7 @@ export class CustomResourceHandler {
     const terminating = isConditionTrue(crd, 'Terminating');
     const established = isConditionTrue(crd, 'Established');
     const before = this.serving.get(name);
-    const leaving = leavingOf(crd, before?.leaving);
+    const leaving = this.options.handover?.relist(crd, before?.leaving);
     const state = { compilation, terminating, established, leaving };
     if (before !== undefined && isSameState(before, state)) return;
     const store = this.store(crd);

@@ -1,11 +1,10 @@
-import { RELIST_ELSEWHERE_MESSAGE } from '../../apimachinery/meta/adopted-definitions.js';
 import { type ApiError, newResourceExpired } from '../../apimachinery/meta/errors.js';
 import type { CacheWatchOptions, ReadAt, Watcher, WatchReceiver } from '../../storage/cacher/interfaces.js';
 import { StorageError } from '../../storage/errors.js';
 import { interpretStorageError } from '../../storage/interpret-error.js';
 import { parseResourceVersion } from '../../storage/resource-version.js';
 import type { WatchOptions } from '../rest/storage.js';
-import { handoverReason } from './handover.js';
+import { handoverReason, RELIST_ELSEWHERE_MESSAGE } from './handover.js';
 import type { ResourceStore } from './store/resource-store.js';
 
 /** kube-apiserver's message for a type that it serves without a watch cache. */
@@ -22,7 +21,7 @@ export async function watchObjects(
   namespace: string,
   options: WatchOptions,
   receiver: WatchReceiver,
-  watchesEnd: AbortSignal | undefined,
+  { watchesEnd, flow }: { readonly watchesEnd?: AbortSignal | undefined; readonly flow?: string | undefined },
 ): Promise<Watcher> {
   if (handoverReason(watchesEnd) !== undefined) {
     receiver.ended(relistElsewhere());
@@ -30,7 +29,7 @@ export async function watchObjects(
   }
   let watcher: Watcher;
   try {
-    watcher = await store.cache.watch(checkedStart(store, namespace, options), receiver);
+    watcher = await store.cache.watch({ ...checkedStart(store, namespace, options), flow }, receiver);
   } catch (error) {
     const interpreted = interpretStorageError(error, 'watch', options.resourceVersion) as Error;
     if (!(error instanceof StorageError) || (error.code !== 'compacted' && error.code !== 'too-large'))

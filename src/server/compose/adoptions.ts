@@ -2,14 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import { recordInCluster } from '../../aggregation/cluster-events.js';
-import { adoptionEvents } from '../../controllers/adoption/reporting/adoption-events.js';
+import { adoptionEvents } from '../../adoption/reporting/adoption-events.js';
 import { ObjectEvents } from '../../controllers/object-events.js';
-import { AdoptionController } from '../../controllers/adoption/adoption-controller.js';
-import type { AdoptionWrites } from '../../controllers/adoption/return/adoption-writes.js';
-import type { AdoptedDefinitions } from '../../apimachinery/meta/adopted-definitions.js';
-import { KubeApiservers } from '../../controllers/adoption/switch/kube-apiservers.js';
-import { ReplicaStages, type Stages } from '../../controllers/adoption/replica-stages.js';
-import { ClusterLease } from '../../controllers/adoption/lease.js';
+import { AdoptionController } from '../../adoption/adoption-controller.js';
+import type { AdoptionWrites } from '../../adoption/handover/adoption-writes.js';
+import type { AdoptedDefinitions } from '../../adoption/handover/adopted-definitions.js';
+import { KubeApiservers } from '../../adoption/cluster/kube-apiservers.js';
+import { ReplicaStages, type Stages } from '../../adoption/replica-stages.js';
+import { clusterLeases } from '../../client/lease.js';
+import { ElectionLease } from '../../controllers/lease.js';
 import { ADOPTIONS } from '../../registry/builtin/kubeannex/adoptions.js';
 import { RESOURCE_DEFINITIONS } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import type { LoopbackClients, ResourceEventHandler } from '../../registry/rest/loopback-client.js';
@@ -114,8 +115,8 @@ function startAdoptions(
     namespace,
     admissionFromCluster,
     clock,
-    lease: new ClusterLease({
-      client,
+    lease: new ElectionLease({
+      leases: clusterLeases(client),
       clock,
       namespace,
       name: LEASE,

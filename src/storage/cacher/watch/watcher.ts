@@ -2,15 +2,16 @@ import type { Clock } from '../../../util/clock.js';
 import { compacted, StorageError } from '../../errors.js';
 import type { LogEvent, Revision } from '../../interfaces.js';
 import { asError } from '../../../util/error-message.js';
-import { Slicer, yieldNow } from '../../../scheduling/slicer.js';
+import { sliced, Slicer, yieldNow } from '../../../scheduling/slicer.js';
 import { CachedEvent, Change } from './events.js';
-import { selects } from '../selections.js';
+import { initialItems, selectorFor, type WatchedCache } from './initial-items.js';
 import type { TypeHistory } from './history.js';
 import type { CacheWatchOptions, ReadAtPresent, Watcher, WatchReceiver } from '../interfaces.js';
 import type { Shared } from '../shared.js';
 import { cachedItem, type ItemSource } from '../tree/cached-item.js';
 import { rangeOf, type State } from '../tree/page.js';
-import { WatchGroups, type Member, type Scope } from './groups.js';
+import type { Member, Scope } from './group.js';
+import { WatchGroups } from './groups.js';
 
 /** The maximum number of changes evaluated for one delivery while catching up. */
 const STEP = 200;
@@ -19,15 +20,20 @@ const BEFORE_DEADLINE_MILLIS = 2_000;
 
 /** The watchers of a type. Those that have caught up with its history are in groups, which receive the changes. */
 export class Watchers {
-  private groups = new WatchGroups();
+  private groups: WatchGroups;
   private readonly all = new Set<CacheWatcher>();
+  private sendingBookmarks = false;
+  /** The slice that all watchers with conditions share which a batch wakes up: those that find it used up wait for a turn. */
+  slice: Slicer;
 
   constructor(
     readonly shared: Shared,
     private readonly items: ItemSource,
-    /** Returns the revision up to which the cache has seen every event. */
-    readonly revision: () => Revision,
-  ) {}
+    readonly cache: WatchedCache,
+  ) {
+    this.groups = new WatchGroups(shared.deliveries);
+    this.slice = new Slicer(shared.clock);
+  }
 
   get size(): number {
     return this.all.size;
@@ -58,7 +64,7 @@ export class Watchers {
         this.groups,
         options,
         receiver,
-        this.revision(),
+        this.cache.revision(),
         history.end,
         initialState(start),
       );
@@ -75,18 +81,32 @@ export class Watchers {
 
   flush(): void {
     this.groups.flush();
-    for (const watcher of this.all) watcher.checkBacklog();
+    this.slice = new Slicer(this.shared.clock);
+    for (const watcher of this.all) watcher.afterBatch();
   }
 
+  /** Sends the bookmarks that are due, in slices. */
   sendBookmarks(now: number): void {
+    if (this.sendingBookmarks) return;
+    const rest = sliced(this.bookmarks(now), this.shared.clock);
+    if (!(rest instanceof Promise)) return;
+    this.sendingBookmarks = true;
+    void rest.then(() => (this.sendingBookmarks = false));
+  }
+
+  private *bookmarks(now: number): Generator<undefined, void, undefined> {
     let event: CachedEvent | undefined;
-    const make = (): CachedEvent => (event ??= new CachedEvent('BOOKMARK', this.revision(), undefined));
-    for (const watcher of this.all) watcher.bookmark(now, make);
+    const make = (): CachedEvent => {
+      if (event?.revision !== this.cache.revision())
+        event = new CachedEvent('BOOKMARK', this.cache.revision(), undefined);
+      return event;
+    };
+    for (const watcher of this.all) if (watcher.bookmark(now, make)) yield;
   }
 
   /** Called when the type has been loaded: changes from now on reach only the watchers that start from now on. */
   regroup(): void {
-    this.groups = new WatchGroups();
+    this.groups = new WatchGroups(this.shared.deliveries);
   }
 
   /** Ends all watchers. */
@@ -124,6 +144,8 @@ class CacheWatcher implements Watcher, Member {
   private full = false;
   private wake: (() => void) | undefined;
   private nextBookmark: number;
+  /** True while a watcher with a condition waits for changes. */
+  private isIdle = false;
 
   constructor(
     private readonly owner: Watchers,
@@ -171,8 +193,9 @@ class CacheWatcher implements Watcher, Member {
       await this.sendInitial();
       while (!this.stopped) {
         if (this.full || this.live) await this.waitForWake();
+        else if (this.isCaughtUp) await this.waitForChange();
         // The watch starts in the future, or the log that it has read is ahead of the cache.
-        else if (this.seen > this.owner.revision())
+        else if (this.seen > this.owner.cache.revision())
           await this.owner.shared.waits.reach(this.seen, this.stopping.signal);
         else if (this.position < this.history.start) await this.readLog();
         else if (this.position < this.history.end) await this.catchUp();
@@ -190,24 +213,51 @@ class CacheWatcher implements Watcher, Member {
       this.end(asError(error));
     }
     if (!this.full || this.stopped) return;
+    if (this.live) this.groups.leave(this, this.scope);
     this.live = false;
-    this.groups.leave(this, this.scope);
-    this.seen = this.owner.revision();
+    this.seen = this.owner.cache.revision();
     this.position = this.history.end;
     this.wakeUp();
   }
 
-  /** Called after each batch of events; ends a watcher that lags too far behind. */
-  checkBacklog(): void {
+  /** Called after each batch of events: wakes a watcher that waits for them, and ends one that lags too far behind. */
+  afterBatch(): void {
+    if (this.isIdle && this.position < this.history.end) this.wakeUp();
     if (!this.full || this.live || this.initial !== undefined) return;
     if (this.history.end - this.position > this.owner.shared.maxBacklog) this.end('slow');
   }
 
-  /** Sends a bookmark if one is due and the client has received everything that it covers. */
-  bookmark(now: number, event: () => CachedEvent): void {
-    if (!this.live || this.full || !this.options.bookmarks || now < this.nextBookmark) return;
+  /** Sends a bookmark if one is due, after everything that it covers. Returns false if none is due. */
+  bookmark(now: number, event: () => CachedEvent): boolean {
+    if (!this.takesEvents() || !this.options.bookmarks || now < this.nextBookmark) return false;
     this.nextBookmark = this.bookmarkTime();
-    this.deliver([event()]);
+    this.groups.deliverTo(this, this.scope);
+    if (this.takesEvents()) this.deliver([event()]);
+    return true;
+  }
+
+  private takesEvents(): boolean {
+    return (this.live || (this.isIdle && this.isCaughtUp)) && !this.full;
+  }
+
+  /**
+   * True for a watcher with a condition that has seen all changes. It joins no group: conditions may take long, so that each watcher
+   * evaluates its own in slices, in which users take turns. What several watchers of a condition ask about a change is evaluated once.
+   */
+  private get isCaughtUp(): boolean {
+    const { history, position } = this;
+    return (
+      this.options.predicate.condition !== undefined &&
+      this.seen <= this.owner.cache.revision() &&
+      position === history.end
+    );
+  }
+
+  private async waitForChange(): Promise<void> {
+    this.wasLive = true;
+    this.isIdle = true;
+    await this.waitForWake();
+    this.isIdle = false;
   }
 
   private bookmarkTime(): number {
@@ -254,14 +304,15 @@ class CacheWatcher implements Watcher, Member {
     const { tree, revision } = this.initial;
     const { key, predicate } = this.options;
     const { from, to } = rangeOf(tree, key ?? this.options.prefix);
+    const selector = selectorFor(predicate, this.owner.cache, this.owner.shared.budget);
     let events: CachedEvent[] = [];
-    const slicer = new Slicer(this.clock);
-    for (const { leaf, start, end } of tree.segments(from, to)) {
-      for (let i = start; i < end; i++) {
-        // With a selector, use the leaf's own items: their attributes are computed once for all watchers.
-        const item = predicate.everything ? leaf.at(i) : leaf.items[i];
-        if (item === undefined || (key !== undefined && item.key !== key)) continue;
-        if (selects(predicate, item)) events.push(CachedEvent.initial(item));
+    const slicer = new Slicer(this.clock, this.options.flow);
+    for (const segment of tree.segments(from, to)) {
+      for (const item of initialItems(segment, predicate, selector)) {
+        if (item !== undefined && (key === undefined || item.key === key)) events.push(CachedEvent.initial(item));
+        if (selector === undefined || !slicer.isExhausted) continue;
+        await slicer.yield();
+        if (this.stopped) return;
       }
       if (events.length > 0) this.send(events);
       events = [];
@@ -274,19 +325,28 @@ class CacheWatcher implements Watcher, Member {
     await this.waitForRoom();
   }
 
+  private isHeldBack(): boolean {
+    return this.full || this.stopped;
+  }
+
   private async catchUp(): Promise<void> {
-    const { history, clock } = this;
-    const slicer = new Slicer(clock);
-    while (!this.full && !this.stopped && this.position < history.end) {
+    const { history, clock, owner } = this;
+    const { predicate, flow } = this.options;
+    const isConditional = predicate.condition !== undefined;
+    let slicer = isConditional ? owner.slice : new Slicer(clock);
+    while (!this.isHeldBack() && this.position < history.end) {
+      if (slicer.isExhausted) {
+        slicer = new Slicer(clock, flow);
+        await slicer.yield();
+        if (this.isHeldBack() || this.position < history.start) return;
+      }
       const events: CachedEvent[] = [];
       for (let i = 0; i < STEP && this.position < history.end; i++) {
         const change = history.changeAt(this.position++);
         if (change !== undefined) this.select(change, events);
+        if (isConditional && slicer.isExhausted) break;
       }
       if (events.length > 0) this.send(events);
-      if (!slicer.isExhausted) continue;
-      await slicer.yield();
-      return;
     }
   }
 
@@ -320,6 +380,7 @@ class CacheWatcher implements Watcher, Member {
   private async replay(signal: AbortSignal): Promise<void> {
     const { owner, history } = this;
     let last = this.seen;
+    const slicer = new Slicer(this.clock, this.options.flow);
     for await (const batch of owner.shared.backend.events(last, signal)) {
       const events: CachedEvent[] = [];
       for (const event of batch) {
@@ -328,6 +389,7 @@ class CacheWatcher implements Watcher, Member {
         last = event.revision;
         const change = owner.loggedChange(event);
         if (change !== undefined) this.select(change, events);
+        if (this.options.predicate.condition !== undefined && slicer.isExhausted) await slicer.yield();
       }
       this.seen = Math.max(this.seen, batch.at(-1)?.revision ?? 0);
       if (events.length > 0) this.send(events);

@@ -11,16 +11,16 @@ import {
 import { messageOf } from '../../../../util/error-message.js';
 import { replaceContents } from '../../../replace-contents.js';
 import { Activation, BudgetExceeded, settled, type ActivationInput } from '../../../cel/activation.js';
-import { RUNTIME_BUDGET } from '../../../cel/budget.js';
+import { RUNTIME_BUDGET } from '../../../../expressions/limits.js';
 import { RequestView, type VersionedInput } from '../../../cel/request-view.js';
 import type { AdmissionAttributes, AdmissionPlugin, VersionedResource } from '../../../interfaces.js';
 import type { Reinvocation } from '../../../reinvocation.js';
 import { applyConfiguration } from './apply-configuration.js';
-import { type PolicyHook, PolicyHooks } from '../hooks.js';
+import { policyFiles, type PolicyHook, PolicyHooks } from '../hooks.js';
 import { applyPatch } from './json-patch.js';
 import { ReinvokeContext } from '../../reinvoke-context.js';
 import { whenReady } from '../../when-ready.js';
-import { isExcluded } from '../matching.js';
+import { isReview } from '../../../matching/match.js';
 import { errorTypeOf, type MutatingPolicyMetrics } from '../metrics.js';
 import { MutationError } from './mutation-error.js';
 import { compileMutatingPolicy, type CompiledMutation, type MutatingPolicy } from './mutating-policy.js';
@@ -38,13 +38,15 @@ const NAME = 'MutatingAdmissionPolicy';
 const SCALE_GROUP = 'autoscaling';
 
 export function mutatingAdmissionPolicy(dependencies: MutatingPolicyDependencies): AdmissionPlugin {
-  const { sources, clock, conditionMetrics } = dependencies;
-  const hooks = new PolicyHooks(sources.mutatingPolicies, sources.mutatingPolicyBindings, (policy) =>
-    compileMutatingPolicy(policy, conditionMetrics),
+  const { sources, files, clock, conditionMetrics } = dependencies;
+  const hooks = new PolicyHooks(
+    { policies: sources.mutatingPolicies, bindings: sources.mutatingPolicyBindings },
+    policyFiles(files?.mutatingPolicies, files?.mutatingPolicyBindings),
+    (policy) => compileMutatingPolicy(policy, conditionMetrics),
   );
   ParamKinds.of(sources).follow(hooks);
   const dispatch = async (attributes: AdmissionAttributes, reinvocation: Reinvocation | undefined): Promise<void> => {
-    if (!hooks.synced()) await whenReady(hooks, attributes, clock);
+    if (!hooks.isReadyFor(attributes.resource)) await whenReady(hooks, attributes, clock);
     const found = hooks.for(attributes.resource);
     if (found.length > 0) await new MutatingRequest(attributes, dependencies, reinvocation).run(found);
   };
@@ -54,8 +56,8 @@ export function mutatingAdmissionPolicy(dependencies: MutatingPolicyDependencies
     handles: (operation) => operation !== 'DELETE',
     readsObjects: (resource) => !hooks.synced() || hooks.for(resource).length > 0,
     admit(attributes, reinvocation) {
-      if (hooks.synced() && hooks.for(attributes.resource).length === 0) return;
-      return isExcluded(attributes) ? undefined : dispatch(attributes, reinvocation);
+      if (hooks.isReadyFor(attributes.resource) && hooks.for(attributes.resource).length === 0) return;
+      return isReview(attributes) ? undefined : dispatch(attributes, reinvocation);
     },
   };
 }
@@ -177,7 +179,7 @@ class MutatingRequest {
     const seconds = (): number => (clock.monotonic() - started) / 1000;
     try {
       const changed = await settled(() => this.evaluate(mutation, input, versioned));
-      if (changed !== undefined) this.complete(changed, versioned);
+      if (changed !== undefined) this.complete(changed, versioned, mutation.type === 'JSONPatch');
       versioned.changed = true;
       metrics.checked(policy.name, binding, 'no_error', seconds());
     } catch (error) {
@@ -229,16 +231,17 @@ class MutatingRequest {
   }
 
   /** Adopts the result of a mutation, with defaults set and, for a built-in type, decoded as that type. */
-  private complete(changed: JsonObject, versioned: Versioned): void {
+  private complete(changed: JsonObject, versioned: Versioned, strict: boolean): void {
     const { object, resource } = versioned;
     try {
       const { versions } = this.attributes;
-      const completed = versions === undefined ? (changed as KubeObject) : versions.complete(changed, resource.kind);
+      const completed =
+        versions === undefined ? (changed as KubeObject) : versions.complete(changed, resource.kind, { strict });
       if (object !== undefined) takeFloats(completed, object);
       versioned.object = completed;
       versioned.fault = undefined;
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
+      if (!(error instanceof ApiError) || error.reason !== '') throw error;
       versioned.object = changed as KubeObject;
       versioned.fault = error;
     }

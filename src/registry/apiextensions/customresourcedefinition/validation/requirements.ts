@@ -1,3 +1,4 @@
+import { isConditionTrue } from '../../../../apimachinery/meta/conditions.js';
 import { FieldPath } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
@@ -6,13 +7,12 @@ import { hasUnprunedDefaults } from '../../../../schema/defaulting/default-valid
 import type { JsonSchemaProps } from '../../../../schema/interfaces.js';
 import { structuralError, validateStructural } from '../../../../schema/structural.js';
 import { caBundleFault } from './ca-bundle.js';
-import { MAX_SELECTABLE_FIELDS, REVIEW_VERSIONS, type SchemaRequirements } from '../interfaces.js';
+import { REVIEW_VERSIONS } from '../../../builtin/shared/webhook-client.js';
+import { clientConfigOf, MAX_SELECTABLE_FIELDS, type SchemaRequirements } from '../interfaces.js';
 import { type InternalSpec, objectsAt, schemasOf } from '../internal.js';
 import { sameValue } from '../same.js';
 import { nonAtomicItems, validateMapListKeys } from './schema-validation.js';
-import { isConditionTrue } from '../status.js';
 import { schemaHas } from '../visit.js';
-import { clientConfigOf } from './webhook.js';
 
 export const REQUIREMENTS_FOR_CREATE: SchemaRequirements = {
   schemas: true,
