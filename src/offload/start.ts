@@ -16,9 +16,9 @@ import { poolMetrics } from './pool-metrics.js';
 const MOST_WORKERS = 2;
 /**
  * The stack of a worker, in MiB; memory is used only as far as a request needs it. Writes and reads of values of 9,990
- * levels pass with it (test/integration/deep-values.test.ts).
+ * levels pass with it (test/integration/deep-values.test.ts, deep-functions.test.ts).
  */
-const STACK = 256;
+export const STACK = 256;
 /** The heap limit of a worker, in MiB. The largest request takes a fraction of it. */
 const HEAP = 768;
 

@@ -14,7 +14,7 @@ export type Elements = Readonly<Record<string, Readonly<Record<string, Element>>
  */
 const WINDOWS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   commands: { STABLE: 2, BETA: 1 },
-  flags: { STABLE: 1, BETA: 1 },
+  flags: { STABLE: 2, BETA: 1 },
   // A gate is announced when it becomes GA or DEPRECATED.
   gates: { GA: 2, DEPRECATED: 1, BETA: 1 },
   metrics: { STABLE: 3, BETA: 1 },

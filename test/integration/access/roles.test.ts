@@ -67,6 +67,25 @@ describe('aggregated roles', () => {
     );
   });
 
+  test('a role with the label aggregate-to-edit lets editors write endpoints, which edit does not', async () => {
+    const create = async (): Promise<number> => {
+      const path = '/api/v1/namespaces/default/endpoints?dryRun=All';
+      const body = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'e' } };
+      return (await http().send({ method: 'POST', path, body, token: NOBODY })).status;
+    };
+    await http().post(`${RBAC}/clusterrolebindings`, binding('editor', 'edit', { kind: 'User', name: 'jane' }));
+    await eventually('jane edits', async () => {
+      const path = '/api/v1/namespaces/default/configmaps?dryRun=All';
+      const answer = await http().send({ method: 'POST', path, body: { metadata: { name: 'c' } }, token: NOBODY });
+      return answer.status === 201 ? true : undefined;
+    });
+    expect(await create()).toBe(403);
+    const labels = { 'rbac.authorization.k8s.io/aggregate-to-edit': 'true' };
+    const rules = [{ apiGroups: [''], resources: ['endpoints'], verbs: ['create'] }];
+    await http().post(`${RBAC}/clusterroles`, { metadata: { name: 'endpoints', labels }, rules });
+    await eventually('jane writes endpoints', async () => ((await create()) === 201 ? true : undefined));
+  });
+
   test('changes to the rules of an aggregated role are reconciled', async () => {
     const before = await rulesOf(http(), 'view');
     await patch(http(), 'clusterroles/view', { rules: [] });

@@ -102,7 +102,12 @@ test.each<[string, Answer, string]>([
   [
     'another kind',
     () => ({ kind: 'Pod', apiVersion: 'v1' }),
-    `${SUBJECT} failed: expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got /v1, Kind=Pod`,
+    `${SUBJECT} failed: no kind "Pod" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"`,
+  ],
+  [
+    'no kind',
+    () => ({}),
+    `${SUBJECT} failed: expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got /, Kind=`,
   ],
   [
     'a failure with a message',

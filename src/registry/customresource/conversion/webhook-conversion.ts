@@ -12,7 +12,13 @@ import {
   stringsOf,
   textAt,
 } from '../../../apimachinery/json/json.js';
-import { type KubeObject, goJson, parseGroupVersion, quote } from '../../../apimachinery/meta/meta.js';
+import {
+  type KubeObject,
+  goJson,
+  kindNotRegistered,
+  parseGroupVersion,
+  quote,
+} from '../../../apimachinery/meta/meta.js';
 import { ConversionPending } from '../../../managedfields/interfaces.js';
 import { boundedKey } from '../../../util/caches/ttl-cache.js';
 import { messageOf } from '../../../util/error-message.js';
@@ -200,6 +206,8 @@ function readReview(body: string, version: string, uid: string): readonly unknow
   if (version === 'v1') {
     const kind = printedKind(review);
     const expected = `${GROUP}/v1, Kind=ConversionReview`;
+    if (kind !== expected && stringAt(review, 'kind') !== undefined && stringAt(review, 'apiVersion') !== undefined)
+      throw new Error(kindNotRegistered(textAt(review, 'apiVersion'), textAt(review, 'kind')));
     if (kind !== expected) throw new Error(`expected webhook response of ${expected}, got ${kind}`);
   }
   const response = objectAt(review, 'response');

@@ -1,6 +1,7 @@
-import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import { objectAt, stringAt, stringifyJson, type JsonObject } from '../../../apimachinery/json/json.js';
 import { type ServiceResolver, webhookRemote } from '../../../client/webhook/client-config.js';
-import { postError } from '../../../client/webhook/post-error.js';
+import { answeredObject } from '../../../client/webhook/answer.js';
+import { looksLikeJson } from '../../../client/webhook/decode-answer.js';
 import { HttpsTransport } from '../../../client/webhook/transport.js';
 import type { Conversion, ReviewSender } from '../../../registry/customresource/conversion/conversion.js';
 import type { Definition } from '../../../registry/customresource/definition.js';
@@ -11,6 +12,8 @@ import { systemClock } from '../../../util/clock.js';
 import { withSpan } from '../../../util/tracing.js';
 import { NEVER_ABORTED } from '../../../util/never-aborted.js';
 
+const REVIEW = 'ConversionReview';
+const REQUESTED_VERSION = /"apiVersion":"apiextensions\.k8s\.io\/(\w+)"/;
 const TIMEOUT_SECONDS = 30;
 /** A review has objects of one MiB together, or a single one of three. */
 const MAX_ANSWER_BYTES = 8 << 20;
@@ -71,8 +74,11 @@ function reviewSender(config: JsonObject, resolve: ServiceResolver): ReviewSende
       const response = await withSpan('Call conversion webhook', undefined, () =>
         transport.post(review, TIMEOUT_SECONDS * 1000, NEVER_ABORTED),
       );
-      if (response.status < 200 || response.status > 206) throw postError(response);
-      return response.body;
+      const { status, body } = response;
+      if (status >= 200 && status <= 206 && looksLikeJson(body) && body.includes(REVIEW)) return body;
+      // What is no review is refused in Kubernetes' words. A review in YAML is taken.
+      const version = REQUESTED_VERSION.exec(review)?.[1] ?? 'v1';
+      return stringifyJson(answeredObject(response, { group: 'apiextensions.k8s.io', version, kind: REVIEW }));
     },
   };
 }
