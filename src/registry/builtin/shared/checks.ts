@@ -25,18 +25,21 @@ export type TextCheck = (value: string, path: FieldPath) => FieldError[];
 
 /** Validates each value of a list. `path` is that of the list. */
 export const eachErrors = <T>(
-  values: readonly T[],
+  values: readonly T[] | null | undefined,
   path: FieldPath,
   check: (value: T, path: FieldPath) => FieldError[],
-): FieldError[] => values.flatMap((value, i) => check(value, path.index(i)));
+): FieldError[] => (values ?? []).flatMap((value, i) => check(value, path.index(i)));
 
 /** Validates each object of the list at a key. `path` is that of the parent. */
-export const itemErrors = (
-  parent: JsonObject | undefined,
-  key: string,
+export const itemErrors = <T extends JsonObject, K extends string>(
+  parent: T | undefined,
+  key: K,
   path: FieldPath,
-  check: (item: JsonObject, path: FieldPath) => FieldError[],
-): FieldError[] => eachErrors(objectsOf(parent?.[key]), path.child(key), check);
+  check: (item: Item<T[K]>, path: FieldPath) => FieldError[],
+): FieldError[] => eachErrors(objectsOf(parent?.[key]) as Item<T[K]>[], path.child(key), check);
+
+/** The items of a list; any object if the list is not declared. */
+type Item<List> = NonNullable<List> extends readonly (infer I)[] ? I : JsonObject;
 
 /** Returns a check that refuses values that it was given before. `shown` returns a value as the error prints it. */
 export function noDuplicates(shown: (value: string) => string | Printed = (value) => value): TextCheck {

@@ -1,6 +1,7 @@
 import { OBJECT_TYPE, PATCH_TYPE } from '../../../../admission/cel/types.js';
 import { types } from '@annex/cel';
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
+import type { MutatingAdmissionPolicy } from '../../../../apimachinery/generated/admissionregistration.js';
 import { type JsonObject, objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
@@ -22,7 +23,7 @@ interface Validating {
 }
 
 /** Validates a policy; `old` is absent for a create. */
-export function validatePolicy(policy: KubeObject, old: KubeObject | undefined): FieldError[] {
+export function validatePolicy(policy: MutatingAdmissionPolicy, old: MutatingAdmissionPolicy | undefined): FieldError[] {
   const spec = objectAt(policy, 'spec') ?? {};
   const before = objectAt(old, 'spec');
   const path = FieldPath.of('spec');

@@ -1,4 +1,5 @@
 import { type FieldError, FieldPath } from '../../../../apimachinery/meta/field-error.js';
+import type { MutatingAdmissionPolicyBinding } from '../../../../apimachinery/generated/admissionregistration.js';
 import { objectAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { ResourceType } from '../../../rest/interfaces.js';
@@ -9,7 +10,7 @@ import { bindingStrategy } from '../shared/strategy.js';
 import { bindingTable } from '../shared/tables.js';
 import { admissionType, mutatingVersions } from '../shared/type.js';
 
-const validate = (binding: KubeObject): FieldError[] => [
+const validate = (binding: MutatingAdmissionPolicyBinding): FieldError[] => [
   ...validateCommonBinding(binding),
   ...validateMutatingOperations(
     objectAt(objectAt(binding, 'spec'), 'matchResources') ?? {},

@@ -7,6 +7,7 @@ import {
   required,
   tooLong,
 } from '../../../../apimachinery/meta/field-error.js';
+import type { ValidatingAdmissionPolicy } from '../../../../apimachinery/generated/admissionregistration.js';
 import { type JsonObject, type JsonValue, objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { goJson, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain, regexError } from '../../../../apimachinery/validation/names.js';
@@ -49,7 +50,7 @@ interface Validating {
 }
 
 /** Validates a policy; `old` is absent for a create. */
-export function validatePolicy(policy: KubeObject, old: KubeObject | undefined): FieldError[] {
+export function validatePolicy(policy: ValidatingAdmissionPolicy, old: ValidatingAdmissionPolicy | undefined): FieldError[] {
   const spec = objectAt(policy, 'spec') ?? {};
   const before = objectAt(old, 'spec');
   const path = FieldPath.of('spec');
@@ -192,7 +193,7 @@ function validateCondition(condition: JsonObject, path: FieldPath): FieldError[]
 }
 
 /** Validates a status update. */
-export function validatePolicyStatus(policy: KubeObject): FieldError[] {
+export function validatePolicyStatus(policy: ValidatingAdmissionPolicy): FieldError[] {
   const status = objectAt(policy, 'status') ?? {};
   const path = FieldPath.of('status');
   return [

@@ -1,4 +1,5 @@
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
+import type { ValidatingAdmissionPolicyBinding } from '../../../../apimachinery/generated/admissionregistration.js';
 import { objectAt, stringsOf } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { ResourceType } from '../../../rest/interfaces.js';
@@ -23,7 +24,7 @@ function validateActions(actions: readonly string[], path: FieldPath): FieldErro
   return errors;
 }
 
-const validate = (binding: KubeObject): FieldError[] => [
+const validate = (binding: ValidatingAdmissionPolicyBinding): FieldError[] => [
   ...validateCommonBinding(binding),
   ...validateActions(
     stringsOf(objectAt(binding, 'spec')?.['validationActions']),

@@ -1,4 +1,5 @@
 import { userInfoJson } from '../../../../authentication/user/user.js';
+import type { CertificateSigningRequest } from '../../../../apimachinery/generated/certificates.js';
 import { isObject, type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { RequestContext } from '../../../../request/context.js';
@@ -10,7 +11,7 @@ import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
 import { validateSigningRequest, validateSigningRequestUpdate, type WriteRights } from './validation.js';
 
 /** Sets the requester to the request's user, whatever the object claims. */
-function nameRequester({ user }: RequestContext, object: KubeObject): void {
+function nameRequester({ user }: RequestContext, object: CertificateSigningRequest): void {
   const { username: _n, uid: _u, groups: _g, extra: _e, ...spec } = objectAt(object, 'spec') ?? {};
   object['spec'] = {
     ...spec,
@@ -21,7 +22,7 @@ function nameRequester({ user }: RequestContext, object: KubeObject): void {
 const missing = (condition: JsonObject, field: string): boolean => textAt(condition, field) === '';
 
 /** Sets the missing times of conditions. A condition whose status is unchanged keeps its transition time. */
-function stampConditions({ receivedAt }: RequestContext, object: KubeObject, old: KubeObject): void {
+function stampConditions({ receivedAt }: RequestContext, object: CertificateSigningRequest, old: CertificateSigningRequest): void {
   const now = formatTime(receivedAt);
   const before = conditionsOf(old);
   for (const condition of conditionsOf(object)) {
@@ -38,7 +39,7 @@ function stampConditions({ receivedAt }: RequestContext, object: KubeObject, old
 }
 
 /** Restores the conditions of a type, unless some were added or removed, which validation rejects. */
-function preserveConditions(object: KubeObject, old: KubeObject, type: string): void {
+function preserveConditions(object: CertificateSigningRequest, old: CertificateSigningRequest, type: string): void {
   const before = conditionsOf(old).filter((condition) => conditionType(condition) === type);
   const conditions = objectAt(object, 'status')?.['conditions'];
   if (!Array.isArray(conditions)) return;
@@ -52,7 +53,7 @@ function preserveConditions(object: KubeObject, old: KubeObject, type: string): 
   });
 }
 
-const base: Omit<Strategy, 'prepareForUpdate' | 'validateUpdate' | 'resetFields'> = {
+const base: Omit<Strategy<CertificateSigningRequest>, 'prepareForUpdate' | 'validateUpdate' | 'resetFields'> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   prepareForCreate: (context, object) => {
@@ -63,12 +64,12 @@ const base: Omit<Strategy, 'prepareForUpdate' | 'validateUpdate' | 'resetFields'
 };
 
 const validateUpdate =
-  (rights: WriteRights): Strategy['validateUpdate'] =>
+  (rights: WriteRights): Strategy<CertificateSigningRequest>['validateUpdate'] =>
   (_context, object, old) =>
     validateSigningRequestUpdate(object, old, rights);
 
 /** The strategy of the object itself: only its metadata can be changed. */
-export const signingRequestStrategy: Strategy = {
+export const signingRequestStrategy: Strategy<CertificateSigningRequest> = {
   ...base,
   prepareForUpdate: (_context, object, old) => {
     keepField('spec', object, old);
@@ -79,7 +80,7 @@ export const signingRequestStrategy: Strategy = {
 };
 
 /** The strategy for signers: they write the certificate, and all conditions except approval and denial. */
-export const signingRequestStatusStrategy: Strategy = {
+export const signingRequestStatusStrategy: Strategy<CertificateSigningRequest> = {
   ...base,
   prepareForUpdate: (context, object, old) => {
     keepField('spec', object, old);
@@ -92,7 +93,7 @@ export const signingRequestStatusStrategy: Strategy = {
 };
 
 /** The strategy for approvers: they write only conditions. */
-export const signingRequestApprovalStrategy: Strategy = {
+export const signingRequestApprovalStrategy: Strategy<CertificateSigningRequest> = {
   ...base,
   prepareForUpdate: (context, object, old) => {
     stampConditions(context, object, old);

@@ -1,3 +1,4 @@
+import type { CertificateSigningRequest } from '../../../../apimachinery/generated/certificates.js';
 import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { humanDuration } from '../../../../util/text/human-duration.js';
@@ -8,18 +9,18 @@ import { signingRequestApprovalStrategy, signingRequestStatusStrategy, signingRe
 
 const NONE = '<none>';
 
-function state(request: KubeObject): string {
+function state(request: CertificateSigningRequest): string {
   const decision = hasCondition(request, DENIED) ? 'Denied' : hasCondition(request, APPROVED) ? 'Approved' : 'Pending';
   const failed = hasCondition(request, FAILED) ? ',Failed' : '';
   return `${decision}${failed}${certificateOf(request) === '' ? '' : ',Issued'}`;
 }
 
-function duration(request: KubeObject): string {
+function duration(request: CertificateSigningRequest): string {
   const seconds = objectAt(request, 'spec')?.['expirationSeconds'];
   return typeof seconds === 'number' ? humanDuration(seconds * 1000) : NONE;
 }
 
-const signingRequestTable = tableOf('apis/certificates.k8s.io/v1/certificatesigningrequests', (request) => [
+const signingRequestTable = tableOf<CertificateSigningRequest>('apis/certificates.k8s.io/v1/certificatesigningrequests', (request) => [
   request.metadata.name ?? '',
   Age.of(request),
   signerNameOf(request) || NONE,
@@ -28,7 +29,7 @@ const signingRequestTable = tableOf('apis/certificates.k8s.io/v1/certificatesign
   state(request),
 ]);
 
-export const certificateSigningRequests = builtinType({
+export const certificateSigningRequests = builtinType<CertificateSigningRequest>({
   group: 'certificates.k8s.io',
   resource: 'certificatesigningrequests',
   kind: 'CertificateSigningRequest',

@@ -1,4 +1,5 @@
 import { type FieldError, FieldPath, forbidden, invalid } from '../../../../apimachinery/meta/field-error.js';
+import type { Lease } from '../../../../apimachinery/generated/coordination.js';
 import { objectAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
@@ -13,7 +14,7 @@ const STRATEGIES = ['OldestEmulationVersion'];
 /** The fields of coordinated leader election. Only an object that already has them may keep them. */
 const COORDINATED = ['strategy', 'preferredHolder'] as const;
 
-function dropCoordinated(object: KubeObject, old: KubeObject | undefined): void {
+function dropCoordinated(object: Lease, old: Lease | undefined): void {
   const spec = objectAt(object, 'spec');
   if (spec === undefined) return;
   const before = objectAt(old, 'spec');
@@ -28,7 +29,7 @@ function strategyErrors(strategy: string): FieldError[] {
   return choiceIfSet(strategy, path, STRATEGIES);
 }
 
-function specErrors(object: KubeObject): FieldError[] {
+function specErrors(object: Lease): FieldError[] {
   const spec = objectAt(object, 'spec');
   if (spec === undefined) return [];
   const errors: FieldError[] = [];
@@ -45,7 +46,7 @@ function specErrors(object: KubeObject): FieldError[] {
   return errors;
 }
 
-export const leaseStrategy: Strategy = {
+export const leaseStrategy: Strategy<Lease> = {
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: false,
   prepareForCreate: (_context, object) => dropCoordinated(object, undefined),

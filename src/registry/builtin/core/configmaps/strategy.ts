@@ -7,6 +7,7 @@ import {
   objectAt,
   textAt,
 } from '../../../../apimachinery/json/json.js';
+import type { ConfigMap } from '../../../../apimachinery/generated/core.js';
 import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
 import { configMapKeyErrors } from '../../../../apimachinery/validation/name-errors.js';
@@ -32,7 +33,7 @@ export function decodedLength(base64: string): number {
   return Buffer.byteLength(base64, 'base64');
 }
 
-function validate(object: KubeObject): FieldError[] {
+function validate(object: ConfigMap): FieldError[] {
   const errors = validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain);
   const binary = new Map(entriesOf(object, 'binaryData'));
   let size = 0;
@@ -55,8 +56,8 @@ function validate(object: KubeObject): FieldError[] {
  * except in the field `defaulted`, which is empty by default.
  */
 export function immutableErrors(
-  object: KubeObject,
-  old: KubeObject,
+  object: ConfigMap,
+  old: ConfigMap,
   fields: readonly string[],
   defaulted?: string,
 ): FieldError[] {
@@ -70,7 +71,7 @@ export function immutableErrors(
   return changed.map((field) => forbidden(field, IMMUTABLE_TEXT));
 }
 
-export const configMapStrategy: Strategy = {
+export const configMapStrategy: Strategy<ConfigMap> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   validateCreate: (_context, object) => validate(object),

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
+import type { Endpoints } from '../../../../apimachinery/generated/core.js';
 import { deepEqual, type JsonObject, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { labelErrors, subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
@@ -68,19 +69,19 @@ function subsetErrors(subset: JsonObject, path: FieldPath): FieldError[] {
   ];
 }
 
-function validate(object: KubeObject, old: KubeObject | undefined): FieldError[] {
+function validate(object: Endpoints, old: Endpoints | undefined): FieldError[] {
   const errors = validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain);
   if (old !== undefined && deepEqual(object['subsets'] ?? [], old['subsets'] ?? [])) return errors;
   return [...errors, ...eachErrors(objectsOf(object['subsets']), FieldPath.of('subsets'), subsetErrors)];
 }
 
-export function applyEndpointsDefaults(object: KubeObject): void {
+export function applyEndpointsDefaults(object: Endpoints): void {
   for (const subset of objectsOf(object['subsets'])) {
     for (const port of objectsOf(subset['ports'])) setDefault(port, 'protocol', 'TCP');
   }
 }
 
-export const endpointsStrategy: Strategy = {
+export const endpointsStrategy: Strategy<Endpoints> = {
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: true,
   validateCreate: (_context, object) => validate(object, undefined),

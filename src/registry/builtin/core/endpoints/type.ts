@@ -1,3 +1,4 @@
+import type { Endpoints } from '../../../../apimachinery/generated/core.js';
 import { objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
@@ -11,7 +12,7 @@ const SHOWN = 3;
 const withPort = (ip: string, port: number): string =>
   ip.includes(':') ? `[${ip}]:${String(port)}` : `${ip}:${String(port)}`;
 
-function addresses(object: KubeObject): string {
+function addresses(object: Endpoints): string {
   const subsets = objectsOf(object['subsets']);
   if (subsets.length === 0) return '<none>';
   const all: string[] = [];
@@ -25,13 +26,13 @@ function addresses(object: KubeObject): string {
   return all.length > SHOWN ? `${shown} + ${String(all.length - SHOWN)} more...` : shown;
 }
 
-const endpointsTable = tableOf('api/v1/endpoints', (object) => [
+const endpointsTable = tableOf<Endpoints>('api/v1/endpoints', (object) => [
   object.metadata.name ?? '',
   addresses(object),
   Age.of(object),
 ]);
 
-export const endpoints = builtinType({
+export const endpoints = builtinType<Endpoints>({
   group: '',
   resource: 'endpoints',
   kind: 'Endpoints',

@@ -1,4 +1,5 @@
 import { type FieldError, FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
+import type { Namespace } from '../../../../apimachinery/generated/core.js';
 import { objectAt, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
@@ -17,11 +18,11 @@ const NAME_LABEL = 'kubernetes.io/metadata.name';
 const NAMESPACE_FINALIZER = 'kubernetes';
 
 /** Returns the finalizers in the spec, which keep a namespace until its contents are gone. */
-function namespaceFinalizers(object: KubeObject): string[] {
+function namespaceFinalizers(object: Namespace): string[] {
   return stringsOf(objectAt(object, 'spec')?.['finalizers']);
 }
 
-function finalizerErrors(object: KubeObject, path: (i: number) => FieldPath): FieldError[] {
+function finalizerErrors(object: Namespace, path: (i: number) => FieldPath): FieldError[] {
   return namespaceFinalizers(object).flatMap((name, i) => [
     ...qualifiedNameErrors(name, path(i)),
     ...legacyFinalizerErrors(name, path(i)),
@@ -30,25 +31,25 @@ function finalizerErrors(object: KubeObject, path: (i: number) => FieldPath): Fi
 
 const FINALIZERS = FieldPath.of('spec', 'finalizers');
 
-const validate = (object: KubeObject): FieldError[] => [
+const validate = (object: Namespace): FieldError[] => [
   ...validateCoreMeta(object.metadata, 'Cluster', nameIsDnsLabel),
   ...finalizerErrors(object, () => FINALIZERS),
 ];
 
-function setNameLabel(object: KubeObject): void {
+function setNameLabel(object: Namespace): void {
   const { name } = object.metadata;
   if (name === undefined || name === '') return;
   object.metadata.labels = { ...object.metadata.labels, [NAME_LABEL]: name };
 }
 
 /** Sets the label with the name, and the phase. */
-export function applyNamespaceDefaults(object: KubeObject): void {
+export function applyNamespaceDefaults(object: Namespace): void {
   setNameLabel(object);
   const status = objectAt(object, 'status');
   if (textAt(status, 'phase') === '') object['status'] = { ...status, phase: 'Active' };
 }
 
-export const namespaceStrategy: Strategy = {
+export const namespaceStrategy: Strategy<Namespace> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
@@ -72,7 +73,7 @@ export const namespaceStrategy: Strategy = {
   canonicalize: setNameLabel,
 };
 
-function statusErrors(object: KubeObject): FieldError[] {
+function statusErrors(object: Namespace): FieldError[] {
   const phase = textAt(objectAt(object, 'status'), 'phase');
   const path = FieldPath.of('status', 'Phase');
   if (hasDeletionTimestamp(object)) {
@@ -82,7 +83,7 @@ function statusErrors(object: KubeObject): FieldError[] {
   return phase === 'Active' ? [] : [invalid(path, phase, "may only be 'Active' if `deletionTimestamp` is empty")];
 }
 
-export const namespaceStatusStrategy: Strategy = {
+export const namespaceStatusStrategy: Strategy<Namespace> = {
   ...namespaceStrategy,
   resetFields: resets(['spec']),
   prepareForUpdate: (_context, object, old) => keepField('spec', object, old),
@@ -92,7 +93,7 @@ export const namespaceStatusStrategy: Strategy = {
   ],
 };
 
-export const namespaceFinalizeStrategy: Strategy = {
+export const namespaceFinalizeStrategy: Strategy<Namespace> = {
   ...namespaceStrategy,
   prepareForUpdate: (_context, object, old) => keepField('status', object, old),
   validateUpdate: (_context, object, old) => [
@@ -119,7 +120,7 @@ function withPropagation(
   return kept;
 }
 
-export const namespaceDeletion: DeletionStrategy = {
+export const namespaceDeletion: DeletionStrategy<Namespace> = {
   beforeDelete: (context, object, propagation) => {
     if (hasDeletionTimestamp(object)) return namespaceFinalizers(object).length === 0 ? undefined : object;
     const { finalizers: given = [], ...meta } = object.metadata;

@@ -1,3 +1,4 @@
+import type { Namespace } from '../../../../apimachinery/generated/core.js';
 import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
@@ -10,13 +11,13 @@ import {
   namespaceStrategy,
 } from './strategy.js';
 
-const namespaceTable = tableOf('api/v1/namespaces', (object) => [
+const namespaceTable = tableOf<Namespace>('api/v1/namespaces', (object) => [
   object.metadata.name ?? '',
   textAt(objectAt(object, 'status'), 'phase'),
   Age.of(object),
 ]);
 
-export const namespaces = builtinType({
+export const namespaces = builtinType<Namespace>({
   group: '',
   resource: 'namespaces',
   kind: 'Namespace',

@@ -17,6 +17,7 @@ import {
   stringsOf,
   textAt,
 } from '../../../../apimachinery/json/json.js';
+import type { Node } from '../../../../apimachinery/generated/core.js';
 import { goJson, type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
 import { cidrErrors, cidrWarnings } from '../../../../apimachinery/validation/addresses.js';
 import {
@@ -36,7 +37,7 @@ import { quantityErrors, quantityOf, roundQuantities } from '../../shared/resour
 const SPEC = FieldPath.of('spec');
 const STATUS = FieldPath.of('status');
 
-function taintErrors(object: KubeObject): FieldError[] {
+function taintErrors(object: Node): FieldError[] {
   const seen = new Set<string>();
   // Kubernetes reads the taints in spec, but reports them in metadata.
   return itemErrors(objectAt(object, 'spec'), 'taints', FieldPath.of('metadata'), (taint, path) => {
@@ -60,7 +61,7 @@ function duplicateTaint(path: FieldPath, taint: JsonObject): FieldError {
   return duplicate(path, new Printed(text), 'taints must be unique by key and effect pair');
 }
 
-const validate = (object: KubeObject): FieldError[] => [
+const validate = (object: Node): FieldError[] => [
   ...validateCoreMeta(object.metadata, 'Cluster', nameIsDnsSubdomain),
   ...taintErrors(object),
   ...statusErrors(object),
@@ -77,7 +78,7 @@ function syncPodCidrs(spec: JsonObject): void {
 }
 
 /** Validates the pod CIDRs: at most one of each IP family. */
-function podCidrErrors(object: KubeObject): FieldError[] {
+function podCidrErrors(object: Node): FieldError[] {
   const cidrs = podCidrs(object);
   const path = SPEC.child('podCIDRs');
   const errors = eachErrors(cidrs, path, toFieldErrors(cidrErrors));
@@ -95,7 +96,7 @@ function podCidrErrors(object: KubeObject): FieldError[] {
 }
 
 /** Validates the capacity and the allocatable resources of a node. */
-function statusErrors(object: KubeObject): FieldError[] {
+function statusErrors(object: Node): FieldError[] {
   const status = objectAt(object, 'status');
   return ['capacity', 'allocatable'].flatMap((field) => {
     const list = objectAt(status, field) ?? {};
@@ -107,7 +108,7 @@ const FEATURE = /^[A-Z][a-zA-Z0-9]*(?:\/[a-zA-Z][a-zA-Z0-9]*)*$/;
 const FEATURE_MAX = 253;
 
 /** Validates the features that a kubelet declares, which are sorted by name. */
-function featureErrors(object: KubeObject): FieldError[] {
+function featureErrors(object: Node): FieldError[] {
   const names = stringsOf(objectAt(object, 'status')?.['declaredFeatures']);
   return names.flatMap((name, i) => {
     const path = STATUS.child('declaredFeatures').index(i);
@@ -128,7 +129,7 @@ function featureErrors(object: KubeObject): FieldError[] {
   });
 }
 
-function addressErrors(object: KubeObject): FieldError[] {
+function addressErrors(object: Node): FieldError[] {
   const again = noDuplicates((text) => new Printed(text));
   return itemErrors(objectAt(object, 'status'), 'addresses', STATUS, (address, path) =>
     again(`{"Type":${goJson(address['type'] ?? '')},"Address":${goJson(address['address'] ?? '')}}`, path),
@@ -136,12 +137,12 @@ function addressErrors(object: KubeObject): FieldError[] {
 }
 
 /** Drops the fields of dynamic kubelet configuration, which Kubernetes has removed. */
-function dropConfig(object: KubeObject): void {
+function dropConfig(object: Node): void {
   delete objectAt(object, 'spec')?.['configSource'];
   delete objectAt(object, 'status')?.['config'];
 }
 
-function warnings(object: KubeObject): string[] {
+function warnings(object: Node): string[] {
   const id = textAt(objectAt(object, 'spec'), 'externalID');
   return [
     ...(id === '' ? [] : ['spec.externalID: this field is deprecated, and is unused by Kubernetes']),
@@ -150,7 +151,7 @@ function warnings(object: KubeObject): string[] {
 }
 
 /** Synchronizes podCIDR and podCIDRs, rounds quantities, and defaults allocatable to capacity. */
-export function applyNodeDefaults(object: KubeObject): void {
+export function applyNodeDefaults(object: Node): void {
   const spec = objectAt(object, 'spec');
   if (spec !== undefined) syncPodCidrs(spec);
   const status = objectAt(object, 'status');
@@ -162,10 +163,10 @@ export function applyNodeDefaults(object: KubeObject): void {
   }
 }
 
-const podCidrs = (object: KubeObject): string[] => stringsOf(objectAt(object, 'spec')?.['podCIDRs']);
+const podCidrs = (object: Node): string[] => stringsOf(objectAt(object, 'spec')?.['podCIDRs']);
 
 /** Validates an update: only some fields of the spec may change, and those that were set must stay. */
-function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
+function updateErrors(object: Node, old: Node): FieldError[] {
   const errors = [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),
     ...statusErrors(object),
@@ -191,11 +192,11 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   return errors;
 }
 
-function emptyNamesAreNull(node: KubeObject): void {
+function emptyNamesAreNull(node: Node): void {
   for (const image of objectsOf(objectAt(node, 'status')?.['images'])) emptyListIsNull(image, 'names');
 }
 
-export const nodeStrategy: Strategy = {
+export const nodeStrategy: Strategy<Node> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
@@ -213,7 +214,7 @@ export const nodeStrategy: Strategy = {
   validateUpdate: (_context, object, old) => [...validate(object), ...updateErrors(object, old)],
 };
 
-export const nodeStatusStrategy: Strategy = {
+export const nodeStatusStrategy: Strategy<Node> = {
   ...nodeStrategy,
   resetFields: resets(['spec']),
   prepareForUpdate: (_context, object, old) => {

@@ -1,3 +1,4 @@
+import type { Node } from '../../../../apimachinery/generated/core.js';
 import { objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
@@ -9,7 +10,7 @@ import { Age, tableOf } from '../../shared/table.js';
 const ROLE_PREFIX = 'node-role.kubernetes.io/';
 const NONE = '<none>';
 
-function status(node: KubeObject): string {
+function status(node: Node): string {
   const ready = conditionsOf(node)
     .filter((condition) => condition['type'] === 'Ready')
     .pop();
@@ -17,7 +18,7 @@ function status(node: KubeObject): string {
   return objectAt(node, 'spec')?.['unschedulable'] === true ? `${first},SchedulingDisabled` : first;
 }
 
-function roles(node: KubeObject): string {
+function roles(node: Node): string {
   const found = new Set<string>();
   for (const [key, value] of Object.entries(node.metadata.labels ?? {})) {
     if (key.startsWith(ROLE_PREFIX) && key.length > ROLE_PREFIX.length) found.add(key.slice(ROLE_PREFIX.length));
@@ -26,12 +27,12 @@ function roles(node: KubeObject): string {
   return found.size === 0 ? NONE : Array.from(found).sort(compareUtf8).join(',');
 }
 
-function address(node: KubeObject, type: string): string {
+function address(node: Node, type: string): string {
   const found = objectsOf(objectAt(node, 'status')?.['addresses']).find((entry) => entry['type'] === type);
   return found === undefined ? NONE : textAt(found, 'address');
 }
 
-const nodeTable = tableOf('api/v1/nodes', (node) => {
+const nodeTable = tableOf<Node>('api/v1/nodes', (node) => {
   const info = objectAt(objectAt(node, 'status'), 'nodeInfo');
   const known = (field: string): string => textAt(info, field) || '<unknown>';
   const architecture = textAt(info, 'architecture');
@@ -49,7 +50,7 @@ const nodeTable = tableOf('api/v1/nodes', (node) => {
   ];
 });
 
-export const nodes = builtinType({
+export const nodes = builtinType<Node>({
   group: '',
   resource: 'nodes',
   kind: 'Node',

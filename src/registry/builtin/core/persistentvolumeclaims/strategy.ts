@@ -1,4 +1,5 @@
 import { type FieldError, FieldPath, forbidden, notSupported } from '../../../../apimachinery/meta/field-error.js';
+import type { PersistentVolumeClaim } from '../../../../apimachinery/generated/core.js';
 import { deepEqual, isObject, type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { internalDiff } from '../../../../apimachinery/scheme/internal-diff.js';
@@ -29,13 +30,13 @@ const IMMUTABLE =
 const requestsOf = (spec: JsonObject | undefined): JsonObject | undefined =>
   objectAt(objectAt(spec, 'resources'), 'requests');
 
-const validate = (object: KubeObject): FieldError[] => [
+const validate = (object: PersistentVolumeClaim): FieldError[] => [
   ...validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain),
   ...claimSpecErrors(objectAt(object, 'spec') ?? {}, SPEC),
 ];
 
 /** Returns 'moved' if the storage class is only set in another place than before, 'new' if it is set for the first time. */
-function sameClass(object: KubeObject, old: KubeObject): 'moved' | 'new' | undefined {
+function sameClass(object: PersistentVolumeClaim, old: PersistentVolumeClaim): 'moved' | 'new' | undefined {
   const name = objectAt(object, 'spec')?.['storageClassName'];
   if (name === undefined || objectAt(old, 'spec')?.['storageClassName'] !== undefined) return undefined;
   const before = old.metadata.annotations?.[CLASS_ANNOTATION];
@@ -46,7 +47,7 @@ function sameClass(object: KubeObject, old: KubeObject): 'moved' | 'new' | undef
 }
 
 /** Returns both specs without what an update may change: a claim may get a volume, and a bound one may request more. */
-function fixedParts(object: KubeObject, old: KubeObject): readonly [before: JsonObject, after: JsonObject] {
+function fixedParts(object: PersistentVolumeClaim, old: PersistentVolumeClaim): readonly [before: JsonObject, after: JsonObject] {
   const before = { ...objectAt(old, 'spec') };
   const after = { ...objectAt(object, 'spec') };
   if (textAt(before, 'volumeName') === '') before['volumeName'] = after['volumeName'];
@@ -61,7 +62,7 @@ function fixedParts(object: KubeObject, old: KubeObject): readonly [before: Json
   return [before, after];
 }
 
-function sizeErrors(object: KubeObject, old: KubeObject): FieldError[] {
+function sizeErrors(object: PersistentVolumeClaim, old: PersistentVolumeClaim): FieldError[] {
   const size = quantityOf(requestsOf(objectAt(object, 'spec'))?.['storage']);
   const before = quantityOf(requestsOf(objectAt(old, 'spec'))?.['storage']);
   if (size.compare(before) >= 0) return [];
@@ -71,7 +72,7 @@ function sizeErrors(object: KubeObject, old: KubeObject): FieldError[] {
   return [forbidden(path, 'field can not be less than status.capacity')];
 }
 
-function attributesClassErrors(object: KubeObject, old: KubeObject): FieldError[] {
+function attributesClassErrors(object: PersistentVolumeClaim, old: PersistentVolumeClaim): FieldError[] {
   const now = objectAt(object, 'spec')?.['volumeAttributesClassName'];
   if (now === objectAt(old, 'spec')?.['volumeAttributesClassName']) return [];
   if (objectAt(old, 'status')?.['currentVolumeAttributesClassName'] === undefined) return [];
@@ -81,7 +82,7 @@ function attributesClassErrors(object: KubeObject, old: KubeObject): FieldError[
   return now === '' ? [forbidden(path, `update to empty string ${when}`)] : [];
 }
 
-function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
+function updateErrors(object: PersistentVolumeClaim, old: PersistentVolumeClaim): FieldError[] {
   const errors = [...validateCoreMetaUpdate(object.metadata, old.metadata), ...validate(object)];
   if (sameClass(object, old) !== 'moved') {
     const [now, was] = [object, old].map(({ metadata }) => metadata.annotations?.[CLASS_ANNOTATION] ?? '');
@@ -118,7 +119,7 @@ function keyErrors(name: string, path: FieldPath): FieldError[] {
 }
 
 /** Validates the capacity of a claim, its allocated resources, and the status of their resizing. */
-function claimStatusErrors(claim: KubeObject): FieldError[] {
+function claimStatusErrors(claim: PersistentVolumeClaim): FieldError[] {
   const status = objectAt(claim, 'status');
   const capacity = objectAt(status, 'capacity') ?? {};
   const resizes = objectAt(status, 'allocatedResourceStatuses') ?? {};
@@ -142,7 +143,7 @@ function claimStatusErrors(claim: KubeObject): FieldError[] {
   ];
 }
 
-export function applyClaimDefaults(object: KubeObject): void {
+export function applyClaimDefaults(object: PersistentVolumeClaim): void {
   const spec = ensureObject(object, 'spec');
   const status = ensureObject(object, 'status');
   setDefault(status, 'phase', 'Pending');
@@ -161,7 +162,7 @@ const isVolumeOrSnapshot = (source: JsonObject): boolean => {
 };
 
 /** Synchronizes dataSource and dataSourceRef, of which the older one, dataSource, accepts less. */
-function normalizeSources(object: KubeObject, old: KubeObject | undefined): void {
+function normalizeSources(object: PersistentVolumeClaim, old: PersistentVolumeClaim | undefined): void {
   const spec = objectAt(object, 'spec');
   if (spec === undefined) return;
   const before = objectAt(old, 'spec') ?? {};
@@ -180,7 +181,7 @@ function normalizeSources(object: KubeObject, old: KubeObject | undefined): void
   }
 }
 
-function warnings(object: KubeObject): string[] {
+function warnings(object: PersistentVolumeClaim): string[] {
   const texts: string[] = [];
   if (object.metadata.annotations?.[CLASS_ANNOTATION] !== undefined) {
     texts.push(`metadata.annotations[${CLASS_ANNOTATION}]: ${CLASS_DEPRECATED}`);
@@ -192,7 +193,7 @@ function warnings(object: KubeObject): string[] {
   return texts;
 }
 
-export const claimStrategy: Strategy = {
+export const claimStrategy: Strategy<PersistentVolumeClaim> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
@@ -210,7 +211,7 @@ export const claimStrategy: Strategy = {
   warningsOnUpdate: (_context, object) => warnings(object),
 };
 
-export const claimStatusStrategy: Strategy = {
+export const claimStatusStrategy: Strategy<PersistentVolumeClaim> = {
   ...claimStrategy,
   resetFields: resets(['spec']),
   prepareForUpdate: (_context, object, old) => keepField('spec', object, old),

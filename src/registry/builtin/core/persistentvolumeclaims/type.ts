@@ -1,3 +1,4 @@
+import type { PersistentVolumeClaim } from '../../../../apimachinery/generated/core.js';
 import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { hasDeletionTimestamp } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
@@ -6,7 +7,7 @@ import { Age, tableOf } from '../../shared/table.js';
 import { CLASS_ANNOTATION, shortAccessModes } from '../../shared/volumes.js';
 import { applyClaimDefaults, claimStatusStrategy, claimStrategy } from './strategy.js';
 
-const claimTable = tableOf('api/v1/persistentvolumeclaims', (object) => {
+const claimTable = tableOf<PersistentVolumeClaim>('api/v1/persistentvolumeclaims', (object) => {
   const spec = objectAt(object, 'spec') ?? {};
   const status = objectAt(object, 'status') ?? {};
   const volume = textAt(spec, 'volumeName');
@@ -24,7 +25,7 @@ const claimTable = tableOf('api/v1/persistentvolumeclaims', (object) => {
   ];
 });
 
-export const persistentVolumeClaims = builtinType({
+export const persistentVolumeClaims = builtinType<PersistentVolumeClaim>({
   group: '',
   resource: 'persistentvolumeclaims',
   kind: 'PersistentVolumeClaim',

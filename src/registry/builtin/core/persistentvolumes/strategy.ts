@@ -16,6 +16,7 @@ import {
   objectAt,
   textAt,
 } from '../../../../apimachinery/json/json.js';
+import type { PersistentVolume } from '../../../../apimachinery/generated/core.js';
 import { formatTime, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
 import { internalDiff, internalJson } from '../../../../apimachinery/scheme/internal-diff.js';
@@ -60,17 +61,17 @@ const NOT_SOURCES = new Set([
   'volumeAttributesClassName',
 ]);
 
-const sourcesOf = (object: KubeObject): string[] =>
+const sourcesOf = (object: PersistentVolume): string[] =>
   Object.keys(objectAt(object, 'spec') ?? {}).filter((field) => !NOT_SOURCES.has(field));
 
 /** Returns the volume sources of the spec. */
-function sourceOf(object: KubeObject): JsonObject {
+function sourceOf(object: PersistentVolume): JsonObject {
   const spec = objectAt(object, 'spec');
   return Object.fromEntries(sourcesOf(object).map((field) => [field, spec?.[field]]));
 }
 
 /** Validates a volume, on creation and on update. */
-export function persistentVolumeErrors(object: KubeObject): FieldError[] {
+export function persistentVolumeErrors(object: PersistentVolume): FieldError[] {
   const errors = validateCoreMeta(object.metadata, 'Cluster', nameIsDnsSubdomain);
   const spec = objectAt(object, 'spec') ?? {};
   errors.push(...accessModeErrors(spec['accessModes'], SPEC.child('accessModes'), ''));
@@ -163,7 +164,7 @@ function sameButNames(is: JsonValue | undefined, was: JsonValue | undefined, nam
   return semanticEqual(is, was);
 }
 
-function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
+function updateErrors(object: PersistentVolume, old: PersistentVolume): FieldError[] {
   const spec = objectAt(object, 'spec') ?? {};
   const before = objectAt(old, 'spec') ?? {};
   const errors: FieldError[] = [];
@@ -188,7 +189,7 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   return errors;
 }
 
-export function applyPersistentVolumeDefaults(object: KubeObject): void {
+export function applyPersistentVolumeDefaults(object: PersistentVolume): void {
   const spec = ensureObject(object, 'spec');
   setDefault(ensureObject(object, 'status'), 'phase', 'Pending');
   setDefault(spec, 'persistentVolumeReclaimPolicy', 'Retain');
@@ -200,7 +201,7 @@ export function applyPersistentVolumeDefaults(object: KubeObject): void {
 }
 
 /** Sets lastPhaseTransitionTime when the phase changes, unless the client set it. */
-function stampTransition(context: RequestContext, object: KubeObject, old: KubeObject): void {
+function stampTransition(context: RequestContext, object: PersistentVolume, old: PersistentVolume): void {
   const status = ensureObject(object, 'status');
   const before = objectAt(old, 'status') ?? {};
   const since = status['lastPhaseTransitionTime'];
@@ -228,7 +229,7 @@ const DEPRECATED_SOURCES: readonly (readonly [string, string, string])[] = [
   ['rbd', 'v1.28', 'v1.31'],
 ];
 
-function warnings(object: KubeObject): string[] {
+function warnings(object: PersistentVolume): string[] {
   const texts: string[] = [];
   for (const [key, text] of Object.entries(DEPRECATED_ANNOTATIONS)) {
     if (object.metadata.annotations?.[key] !== undefined) texts.push(`metadata.annotations[${key}]: ${text}`);
@@ -246,7 +247,7 @@ function warnings(object: KubeObject): string[] {
   return texts;
 }
 
-export const persistentVolumeStrategy: Strategy = {
+export const persistentVolumeStrategy: Strategy<PersistentVolume> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
@@ -265,7 +266,7 @@ export const persistentVolumeStrategy: Strategy = {
   warningsOnUpdate: (_context, object) => warnings(object),
 };
 
-export const persistentVolumeStatusStrategy: Strategy = {
+export const persistentVolumeStatusStrategy: Strategy<PersistentVolume> = {
   ...persistentVolumeStrategy,
   resetFields: resets(['spec']),
   prepareForUpdate: (context, object, old) => {

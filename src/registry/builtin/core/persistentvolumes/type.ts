@@ -1,3 +1,4 @@
+import type { PersistentVolume } from '../../../../apimachinery/generated/core.js';
 import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { hasDeletionTimestamp } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
@@ -6,7 +7,7 @@ import { Age, tableOf } from '../../shared/table.js';
 import { CLASS_ANNOTATION, shortAccessModes } from '../../shared/volumes.js';
 import { applyPersistentVolumeDefaults, persistentVolumeStatusStrategy, persistentVolumeStrategy } from './strategy.js';
 
-const persistentVolumeTable = tableOf('api/v1/persistentvolumes', (object) => {
+const persistentVolumeTable = tableOf<PersistentVolume>('api/v1/persistentvolumes', (object) => {
   const spec = objectAt(object, 'spec') ?? {};
   const status = objectAt(object, 'status') ?? {};
   const claim = objectAt(spec, 'claimRef');
@@ -25,7 +26,7 @@ const persistentVolumeTable = tableOf('api/v1/persistentvolumes', (object) => {
   ];
 });
 
-export const persistentVolumes = builtinType({
+export const persistentVolumes = builtinType<PersistentVolume>({
   group: '',
   resource: 'persistentvolumes',
   kind: 'PersistentVolume',

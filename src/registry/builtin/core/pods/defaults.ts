@@ -1,3 +1,4 @@
+import type { Pod } from '../../../../apimachinery/generated/core.js';
 import { type JsonObject, objectAt, objectsOf, textAt, textOf } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { integerOf } from '../../shared/checks.js';
@@ -146,7 +147,7 @@ function applyStatusDefaults(status: JsonObject): void {
   }
 }
 
-export function applyPodDefaults(object: KubeObject): void {
+export function applyPodDefaults(object: Pod): void {
   const spec = ensureObject(object, 'spec');
   const status = objectAt(object, 'status');
   if (status !== undefined) applyStatusDefaults(status);

@@ -1,4 +1,5 @@
 import { type FieldError, type FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
+import type { Pod } from '../../../../apimachinery/generated/core.js';
 import { type JsonObject, objectAt, objectsOf } from '../../../../apimachinery/json/json.js';
 import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { Quantity } from '../../../../apimachinery/meta/quantity.js';
@@ -112,7 +113,7 @@ function classOf(holder: JsonObject): QosClass {
 }
 
 /** Returns the QoS class of a pod, by the requests and limits of the pod or else of its containers. */
-export function qosClass(pod: KubeObject): QosClass {
+export function qosClass(pod: Pod): QosClass {
   const spec = objectAt(pod, 'spec') ?? {};
   if (hasOwnResources(spec)) return classOf(spec);
   return commonClass([...objectsOf(spec['initContainers']), ...objectsOf(spec['containers'])].map(classOf));

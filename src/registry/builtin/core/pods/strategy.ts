@@ -1,3 +1,4 @@
+import type { Pod } from '../../../../apimachinery/generated/core.js';
 import { deepCopy, type JsonObject, objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { isDns1123Label } from '../../../../apimachinery/validation/names.js';
@@ -17,7 +18,7 @@ import { CONTAINER_LISTS, STATUS_LISTS } from './fields.js';
 const HOSTNAME_WARNING =
   "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: ";
 
-function nameWarnings(pod: KubeObject): string[] {
+function nameWarnings(pod: Pod): string[] {
   const texts = isDns1123Label(pod.metadata.name ?? '');
   return texts.length === 0 ? [] : [`${HOSTNAME_WARNING}[${texts.join(' ')}]`];
 }
@@ -32,7 +33,7 @@ const gated = ({ receivedAt }: RequestContext): JsonObject => ({
   message: 'Scheduling is blocked due to non-empty scheduling gates',
 });
 
-function emptySourcesAreNull(pod: KubeObject): void {
+function emptySourcesAreNull(pod: Pod): void {
   for (const volume of objectsOf(objectAt(pod, 'spec')?.['volumes'])) {
     const projected = objectAt(volume, 'projected');
     if (projected !== undefined) emptyListIsNull(projected, 'sources');
@@ -58,7 +59,7 @@ function dropDisabledStatus(status: JsonObject): void {
   }
 }
 
-export const podStrategy: Strategy = {
+export const podStrategy: Strategy<Pod> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
@@ -111,7 +112,7 @@ function keepGeneration(part: JsonObject, old: JsonObject): void {
   if (numberOf(part['observedGeneration']) === 0 && before !== 0) part['observedGeneration'] = before;
 }
 
-export const podStatusStrategy: Strategy = {
+export const podStatusStrategy: Strategy<Pod> = {
   ...podStrategy,
   resetFields: resets(['spec'], ['metadata', 'deletionTimestamp'], ['metadata', 'ownerReferences']),
   prepareForUpdate: (_context, pod, old) => {
@@ -131,7 +132,7 @@ export const podStatusStrategy: Strategy = {
   ],
 };
 
-export const podDeletion: DeletionStrategy = {
+export const podDeletion: DeletionStrategy<Pod> = {
   gracePeriodSeconds: (pod, asked) => {
     const spec = objectAt(pod, 'spec');
     const phase = textAt(objectAt(pod, 'status'), 'phase');

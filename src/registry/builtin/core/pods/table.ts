@@ -7,6 +7,7 @@ import {
   textAt,
   textOf,
 } from '../../../../apimachinery/json/json.js';
+import type { Pod } from '../../../../apimachinery/generated/core.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { timeMillis } from '../../../../apimachinery/meta/time.js';
 import { getOwn } from '../../../../util/get-own.js';
@@ -42,16 +43,16 @@ function endReason(state: JsonObject): string {
   return signal === 0 ? `ExitCode:${String(numberOf(state['exitCode']))}` : `Signal:${String(signal)}`;
 }
 
-const isTrue = (pod: KubeObject, type: string): boolean =>
+const isTrue = (pod: Pod, type: string): boolean =>
   conditionsOf(pod).some((c) => c['type'] === type && c['status'] === 'True');
 
-function restartableInitContainers(pod: KubeObject): Set<string> {
+function restartableInitContainers(pod: Pod): Set<string> {
   const containers = objectsOf(objectAt(pod, 'spec')?.['initContainers']);
   return new Set(containers.filter((c) => c['restartPolicy'] === 'Always').map((c) => textAt(c, 'name')));
 }
 
 /** Adds the init containers to the summary. Returns true if one of them has not finished. */
-function summarizeInit(pod: KubeObject, summary: Summary, restartable: ReadonlySet<string>): boolean {
+function summarizeInit(pod: Pod, summary: Summary, restartable: ReadonlySet<string>): boolean {
   const statuses = objectsOf(objectAt(pod, 'status')?.['initContainerStatuses']);
   const total = objectsOf(objectAt(pod, 'spec')?.['initContainers']).length;
   for (const [i, status] of statuses.entries()) {
@@ -71,7 +72,7 @@ function summarizeInit(pod: KubeObject, summary: Summary, restartable: ReadonlyS
   return false;
 }
 
-function summarizeContainers(pod: KubeObject, summary: Summary): void {
+function summarizeContainers(pod: Pod, summary: Summary): void {
   let running = false;
   let error = '';
   for (const status of objectsOf(objectAt(pod, 'status')?.['containerStatuses']).reverse()) {
@@ -93,7 +94,7 @@ function summarizeContainers(pod: KubeObject, summary: Summary): void {
   else if (running) summary.reason = 'NotReady';
 }
 
-function summarize(pod: KubeObject, restartable: ReadonlySet<string>): Summary {
+function summarize(pod: Pod, restartable: ReadonlySet<string>): Summary {
   const status = objectAt(pod, 'status');
   const phase = textAt(status, 'phase');
   const summary: Summary = {
@@ -121,7 +122,7 @@ function summarize(pod: KubeObject, restartable: ReadonlySet<string>): Summary {
   return summary;
 }
 
-function gates(pod: KubeObject): string {
+function gates(pod: Pod): string {
   const wanted = objectsOf(objectAt(pod, 'spec')?.['readinessGates']).map((gate) => textAt(gate, 'conditionType'));
   if (wanted.length === 0) return NONE;
   const met = wanted.filter((type) => isTrue(pod, type)).length;
@@ -133,7 +134,7 @@ function restartsCell({ restarts, restartedAt }: Summary): Cell {
   return new Age(restartedAt, `${String(restarts)} (`, ' ago)');
 }
 
-function row(pod: KubeObject): Cell[] {
+function row(pod: Pod): Cell[] {
   const spec = objectAt(pod, 'spec');
   const status = objectAt(pod, 'status');
   const restartable = restartableInitContainers(pod);
@@ -158,10 +159,10 @@ const ENDINGS: Readonly<Record<string, string>> = {
 };
 
 /** Returns the condition by which clients recognize finished pods. */
-function conditions(pod: KubeObject): JsonValue | undefined {
+function conditions(pod: Pod): JsonValue | undefined {
   const phase = textAt(objectAt(pod, 'status'), 'phase');
   const message = getOwn(ENDINGS, phase);
   return message === undefined ? undefined : [{ type: 'Completed', status: 'True', reason: phase, message }];
 }
 
-export const podTable = tableOf('api/v1/pods', row, conditions);
+export const podTable = tableOf<Pod>('api/v1/pods', row, conditions);

@@ -1,3 +1,4 @@
+import type { Pod } from '../../../../apimachinery/generated/core.js';
 import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
@@ -8,7 +9,7 @@ import { podTable } from './table.js';
 const SPEC_FIELDS = ['nodeName', 'restartPolicy', 'schedulerName', 'serviceAccountName'];
 const STATUS_FIELDS = ['phase', 'podIP', 'nominatedNodeName'];
 
-export const pods = builtinType({
+export const pods = builtinType<Pod>({
   group: '',
   resource: 'pods',
   kind: 'Pod',

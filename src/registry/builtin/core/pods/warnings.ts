@@ -1,4 +1,5 @@
 import { FieldPath } from '../../../../apimachinery/meta/field-error.js';
+import type { Pod } from '../../../../apimachinery/generated/core.js';
 import { type JsonObject, objectAt, objectsOf, stringsOf, textAt, textOf } from '../../../../apimachinery/json/json.js';
 import { type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
 import { addressWarnings } from '../../../../apimachinery/validation/addresses.js';
@@ -122,7 +123,7 @@ function envWarnings(container: JsonObject, path: FieldPath): string[] {
   });
 }
 
-function containerWarnings(pod: KubeObject, container: JsonObject, path: FieldPath): string[] {
+function containerWarnings(pod: Pod, container: JsonObject, path: FieldPath): string[] {
   const key = `${SECCOMP_CONTAINER}${textAt(container, 'name')}`;
   const profile = objectAt(objectAt(container, 'securityContext'), 'seccompProfile');
   const texts = profile === undefined ? seccompWarnings(pod, key) : [];
@@ -135,7 +136,7 @@ function containerWarnings(pod: KubeObject, container: JsonObject, path: FieldPa
   return [...texts, ...envWarnings(container, path)];
 }
 
-const seccompWarnings = (pod: KubeObject, key: string): string[] =>
+const seccompWarnings = (pod: Pod, key: string): string[] =>
   pod.metadata.annotations?.[key] === undefined
     ? []
     : [`${ANNOTATIONS.key(key).toString()}: non-functional in v1.27+; use the "seccompProfile" field instead`];
@@ -198,7 +199,7 @@ function podAffinityWarnings(spec: JsonObject): string[] {
 }
 
 /** Returns the warnings for the creation of a pod. */
-export function podWarnings(pod: KubeObject): string[] {
+export function podWarnings(pod: Pod): string[] {
   const spec = objectAt(pod, 'spec') ?? {};
   const containers = allContainers(spec, SPEC);
   const volumes = objectsOf(spec['volumes']);

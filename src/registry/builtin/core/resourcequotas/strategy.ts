@@ -1,4 +1,5 @@
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
+import type { ResourceQuota } from '../../../../apimachinery/generated/core.js';
 import { objectAt, stringsOf } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
@@ -15,14 +16,14 @@ const STATUS = FieldPath.of('status');
 const ORDERED = ['cpu', 'memory', 'storage', 'ephemeral-storage'];
 const BARE = new Set(['cpu', 'memory']);
 
-const specErrors = (quota: KubeObject): FieldError[] => quotaSpecErrors(objectAt(quota, 'spec') ?? {}, SPEC);
+const specErrors = (quota: ResourceQuota): FieldError[] => quotaSpecErrors(objectAt(quota, 'spec') ?? {}, SPEC);
 
-function statusErrors(quota: KubeObject): FieldError[] {
+function statusErrors(quota: ResourceQuota): FieldError[] {
   const status = objectAt(quota, 'status');
   return ['hard', 'used'].flatMap((part) => amountErrors(objectAt(status, part), STATUS.child(part)));
 }
 
-function updateErrors(quota: KubeObject, old: KubeObject): FieldError[] {
+function updateErrors(quota: ResourceQuota, old: ResourceQuota): FieldError[] {
   const errors = [...validateCoreMetaUpdate(quota.metadata, old.metadata), ...specErrors(quota)];
   const [now, before] = [quota, old].map((one) => objectAt(one, 'spec')?.['scopes']);
   const scopes = new Set(stringsOf(now));
@@ -33,7 +34,7 @@ function updateErrors(quota: KubeObject, old: KubeObject): FieldError[] {
   return errors;
 }
 
-function warnings(quota: KubeObject): string[] {
+function warnings(quota: ResourceQuota): string[] {
   const hard = objectAt(objectAt(quota, 'spec'), 'hard') ?? {};
   return ORDERED.flatMap((name) => {
     const request = [`requests.${name}`, ...(BARE.has(name) ? [name] : [])].find((key) => hard[key] !== undefined);
@@ -45,14 +46,14 @@ function warnings(quota: KubeObject): string[] {
   });
 }
 
-export function applyQuotaDefaults(quota: KubeObject): void {
+export function applyQuotaDefaults(quota: ResourceQuota): void {
   roundQuantities(objectAt(ensureObject(quota, 'spec'), 'hard'));
   const status = ensureObject(quota, 'status');
   roundQuantities(objectAt(status, 'hard'));
   roundQuantities(objectAt(status, 'used'));
 }
 
-export const quotaStrategy: Strategy = {
+export const quotaStrategy: Strategy<ResourceQuota> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
@@ -68,7 +69,7 @@ export const quotaStrategy: Strategy = {
   warningsOnCreate: (_context, object) => warnings(object),
 };
 
-export const quotaStatusStrategy: Strategy = {
+export const quotaStatusStrategy: Strategy<ResourceQuota> = {
   ...quotaStrategy,
   resetFields: resets(['spec']),
   prepareForUpdate: (_context, object, old) => keepField('spec', object, old),

@@ -1,5 +1,6 @@
 import { type FieldError, FieldPath, invalid, required, tooLong } from '../../../../apimachinery/meta/field-error.js';
 import { goKind, JsonError, parseJson } from '../../../../apimachinery/json/decode.js';
+import type { Secret } from '../../../../apimachinery/generated/core.js';
 import { isObject, objectAt, type JsonObject, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { configMapKeyErrors } from '../../../../apimachinery/validation/name-errors.js';
@@ -35,7 +36,7 @@ function dockerConfigErrors(data: ReadonlyMap<string, string>, key: string): Fie
   return problem === undefined ? [] : [invalid(DATA.key(key), REDACTED, problem)];
 }
 
-function typeErrors(object: KubeObject, data: ReadonlyMap<string, string>): FieldError[] {
+function typeErrors(object: Secret, data: ReadonlyMap<string, string>): FieldError[] {
   switch (object['type']) {
     case 'kubernetes.io/service-account-token':
       return (object.metadata.annotations?.[SERVICE_ACCOUNT_NAME] ?? '') === ''
@@ -58,7 +59,7 @@ function typeErrors(object: KubeObject, data: ReadonlyMap<string, string>): Fiel
   }
 }
 
-function validate(object: KubeObject): FieldError[] {
+function validate(object: Secret): FieldError[] {
   const errors = validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain);
   const data = new Map(entriesOf(object, 'data'));
   let size = 0;
@@ -71,7 +72,7 @@ function validate(object: KubeObject): FieldError[] {
   return errors;
 }
 
-function warnings(object: KubeObject): string[] {
+function warnings(object: Secret): string[] {
   if (object['type'] !== 'kubernetes.io/tls') return [];
   const data = new Map(entriesOf(object, 'data'));
   const problem = keyPairProblem(decodeText(data.get('tls.crt') ?? ''), decodeText(data.get('tls.key') ?? ''));
@@ -79,7 +80,7 @@ function warnings(object: KubeObject): string[] {
 }
 
 /** Sets the type, and moves `stringData` into `data`, which is what is stored. */
-export function applySecretDefaults(object: KubeObject): void {
+export function applySecretDefaults(object: Secret): void {
   if (textAt(object, 'type') === '') object['type'] = 'Opaque';
   const given = entriesOf(object, 'stringData');
   if (given.length > 0) {
@@ -93,7 +94,7 @@ export function applySecretDefaults(object: KubeObject): void {
   for (const key in data) if (data[key] === null) data[key] = '';
 }
 
-export const secretStrategy: Strategy = {
+export const secretStrategy: Strategy<Secret> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   prepareForUpdate: (_context, object, old) => {

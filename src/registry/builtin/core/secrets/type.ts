@@ -1,3 +1,4 @@
+import type { Secret } from '../../../../apimachinery/generated/core.js';
 import { textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
@@ -5,14 +6,14 @@ import { Age, tableOf } from '../../shared/table.js';
 import { entriesOf } from '../configmaps/strategy.js';
 import { applySecretDefaults, secretStrategy } from './strategy.js';
 
-const secretTable = tableOf('api/v1/secrets', (object) => [
+const secretTable = tableOf<Secret>('api/v1/secrets', (object) => [
   object.metadata.name ?? '',
   textAt(object, 'type'),
   entriesOf(object, 'data').length,
   Age.of(object),
 ]);
 
-export const secrets = builtinType({
+export const secrets = builtinType<Secret>({
   group: '',
   resource: 'secrets',
   kind: 'Secret',

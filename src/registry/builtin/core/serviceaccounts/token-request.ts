@@ -6,6 +6,7 @@ import {
   newNotFound,
 } from '../../../../apimachinery/meta/errors.js';
 import { type FieldError, FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
+import type { ServiceAccount } from '../../../../apimachinery/generated/core.js';
 import { type JsonObject, objectAt, stringAt, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { formatTime, type KubeObject, parseGroupVersion, quote } from '../../../../apimachinery/meta/meta.js';
 import type { ServiceAccountObjects } from '../../../../authentication/token/service-account/service-account-objects.js';
@@ -62,10 +63,10 @@ interface Parent {
 async function create(
   dependencies: TokenRequestDependencies,
   context: RequestContext,
-  object: KubeObject,
+  object: ServiceAccount,
   parent: Parent,
   validate: () => Promise<void>,
-): Promise<KubeObject> {
+): Promise<ServiceAccount> {
   const { objects, clock, apiAudiences, maxExpirationSeconds, signer } = dependencies;
   const { namespace, name } = parent;
   const { metadata } = object;
@@ -128,7 +129,7 @@ function sign(
 }
 
 /** Puts the fields that the server sets first, as in every response. */
-function ordered(metadata: KubeObject['metadata']): KubeObject['metadata'] {
+function ordered(metadata: ServiceAccount['metadata']): ServiceAccount['metadata'] {
   const { name, generateName, namespace, uid, resourceVersion, generation, creationTimestamp, ...rest } = metadata;
   const first = { name, generateName, namespace, uid, resourceVersion, generation, creationTimestamp };
   return {
@@ -162,7 +163,7 @@ async function require(
   kind: Kind,
   namespace: string,
   name: string,
-): Promise<KubeObject> {
+): Promise<ServiceAccount> {
   if (name === '') throw newBadRequest('Name parameter required.');
   const object = await objects.live(kind, namespace, name);
   if (object === undefined) throw newNotFound({ group: '', resource: kind }, name);
@@ -171,7 +172,7 @@ async function require(
 
 type Bound = Pick<BoundTokenRequest, 'pod' | 'secret' | 'node'>;
 
-const referenceTo = (object: KubeObject): ObjectReference => ({
+const referenceTo = (object: ServiceAccount): ObjectReference => ({
   name: object.metadata.name ?? '',
   uid: object.metadata.uid ?? '',
 });

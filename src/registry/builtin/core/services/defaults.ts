@@ -1,3 +1,4 @@
+import type { Service } from '../../../../apimachinery/generated/core.js';
 import { type JsonObject, objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { ensureObject, setDefault } from '../../shared/fields.js';
@@ -23,7 +24,7 @@ function ports(spec: JsonObject): void {
   }
 }
 
-export function applyServiceDefaults(object: KubeObject): void {
+export function applyServiceDefaults(object: Service): void {
   const spec = ensureObject(object, 'spec');
   affinity(spec);
   setDefault(spec, 'type', 'ClusterIP');

@@ -1,4 +1,5 @@
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
+import type { Service } from '../../../../apimachinery/generated/core.js';
 import { type JsonObject, objectAt, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { choiceIfSet, eachErrors, ipErrors, noDuplicates } from '../../shared/checks.js';
@@ -119,7 +120,7 @@ export function dropAddresses(spec: JsonObject, before: JsonObject): void {
  * Sets the IP families in place, or returns the errors that prevent it. A service gets one family; a headless service without a
  * selector gets two.
  */
-export function fillFamilies(object: KubeObject, before: JsonObject | undefined): FieldError[] {
+export function fillFamilies(object: Service, before: JsonObject | undefined): FieldError[] {
   const spec = objectAt(object, 'spec');
   if (spec === undefined || spec['type'] === 'ExternalName' || keepsPreferred(spec, before)) return [];
   const selector = objectAt(spec, 'selector');

@@ -7,6 +7,7 @@ import {
   Printed,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
+import type { Service } from '../../../../apimachinery/generated/core.js';
 import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { newInvalid } from '../../../../apimachinery/meta/errors.js';
 import { goJson, type KubeObject } from '../../../../apimachinery/meta/meta.js';
@@ -96,7 +97,7 @@ function samePorts(spec: JsonObject): FieldError[] {
 const externalNameErrors = (spec: JsonObject): FieldError[] =>
   requiredOr(textAt(spec, 'externalName').replace(/\.$/, ''), SPEC.child('externalName'), subdomainErrors);
 
-function validate(object: KubeObject, old?: KubeObject): FieldError[] {
+function validate(object: Service, old?: Service): FieldError[] {
   const errors: FieldError[] = [];
   const spec = objectAt(object, 'spec') ?? {};
   const headless = stringsOf(spec['clusterIPs'])[0] === 'None';
@@ -135,10 +136,10 @@ function sourceRangeErrors(spec: JsonObject, before: JsonObject | undefined): Fi
   return [...errors, ...eachErrors(ranges, path, (text, at) => (known.has(text) ? [] : rangeErrors(text, at)))];
 }
 
-const ingressOf = (object: KubeObject): JsonObject[] =>
+const ingressOf = (object: Service): JsonObject[] =>
   objectsOf(objectAt(objectAt(object, 'status'), 'loadBalancer')?.['ingress']);
 
-function statusErrors(object: KubeObject, old: KubeObject): FieldError[] {
+function statusErrors(object: Service, old: Service): FieldError[] {
   const ingress = ingressOf(object);
   const path = FieldPath.of('status', 'loadBalancer', 'ingress');
   if (ingress.length > 0 && objectAt(object, 'spec')?.['type'] !== 'LoadBalancer')
@@ -164,14 +165,14 @@ function ingressErrors(entry: JsonObject, path: FieldPath, known: ReadonlySet<st
   return [...errors, ...wrong.map((why) => invalid(path.child('hostname'), hostname, why))];
 }
 
-function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
+function updateErrors(object: Service, old: Service): FieldError[] {
   const errors = validateCoreMetaUpdate(object.metadata, old.metadata);
   const [spec, before] = [objectAt(object, 'spec') ?? {}, objectAt(old, 'spec') ?? {}];
   return [...errors, ...changedAddressErrors(spec, before), ...changedTrafficErrors(spec, before)];
 }
 
 /** Sets the cluster IPs and IP families. Their errors are reported first, and without any others. */
-function allocate(object: KubeObject, old: KubeObject | undefined): void {
+function allocate(object: Service, old: Service | undefined): void {
   const spec = objectAt(object, 'spec');
   const before = old === undefined ? undefined : (objectAt(old, 'spec') ?? {});
   if (spec === undefined) return;
@@ -186,7 +187,7 @@ function allocate(object: KubeObject, old: KubeObject | undefined): void {
   if (spec['type'] !== 'LoadBalancer') object['status'] = { ...objectAt(object, 'status'), loadBalancer: {} };
 }
 
-export const serviceStrategy: Strategy = {
+export const serviceStrategy: Strategy<Service> = {
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
@@ -207,7 +208,7 @@ export const serviceStrategy: Strategy = {
   validateUpdate: (_context, object, old) => [...updateErrors(object, old), ...validate(object, old)],
 };
 
-export const serviceStatusStrategy: Strategy = {
+export const serviceStatusStrategy: Strategy<Service> = {
   ...serviceStrategy,
   resetFields: resets(['spec']),
   // An apply to the status may create the service, for which no addresses are allocated.

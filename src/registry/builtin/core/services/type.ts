@@ -1,3 +1,4 @@
+import type { Service } from '../../../../apimachinery/generated/core.js';
 import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
@@ -15,7 +16,7 @@ function formatLabels(labels: JsonObject = {}): string {
   return keys.length === 0 ? NONE : keys.map((key) => `${key}=${textAt(labels, key)}`).join(',');
 }
 
-function externalIPs(service: KubeObject, spec: JsonObject): string {
+function externalIPs(service: Service, spec: JsonObject): string {
   const given = stringsOf(spec['externalIPs']);
   switch (spec['type']) {
     case 'ClusterIP':
@@ -45,7 +46,7 @@ function ports(spec: JsonObject): string {
   return pieces.length === 0 ? NONE : pieces.join(',');
 }
 
-const serviceTable = tableOf('api/v1/services', (service) => {
+const serviceTable = tableOf<Service>('api/v1/services', (service) => {
   const spec = objectAt(service, 'spec') ?? {};
   return [
     service.metadata.name ?? '',
@@ -58,7 +59,7 @@ const serviceTable = tableOf('api/v1/services', (service) => {
   ];
 });
 
-export const services = builtinType({
+export const services = builtinType<Service>({
   group: '',
   resource: 'services',
   kind: 'Service',

@@ -1,3 +1,4 @@
+import type { Service } from '../../../../apimachinery/generated/core.js';
 import { objectAt, objectsOf, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { addressWarnings, cidrWarnings } from '../../../../apimachinery/validation/addresses.js';
@@ -6,7 +7,7 @@ const HINTS = 'service.kubernetes.io/topology-aware-hints';
 const MODE = 'service.kubernetes.io/topology-mode';
 
 /** Returns kube-apiserver's warnings for a valid service. */
-export function serviceWarnings(object: KubeObject): string[] {
+export function serviceWarnings(object: Service): string[] {
   const spec = objectAt(object, 'spec') ?? {};
   const { type, clusterIP, sessionAffinity, trafficDistribution } = spec;
   const external = stringsOf(spec['externalIPs']);
@@ -46,7 +47,7 @@ export function serviceWarnings(object: KubeObject): string[] {
 }
 
 /** Returns the warnings for the addresses in a service's status. */
-export function serviceStatusWarnings(object: KubeObject): string[] {
+export function serviceStatusWarnings(object: Service): string[] {
   const ingress = objectsOf(objectAt(objectAt(object, 'status'), 'loadBalancer')?.['ingress']);
   return ingress.flatMap((entry, i) => {
     const ip = textAt(entry, 'ip');

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type FieldError, FieldPath, forbidden, invalid } from '../../../../../apimachinery/meta/field-error.js';
+import type { Pod } from '../../../../../apimachinery/generated/core.js';
 import { type JsonObject, objectAt, textAt, textOf } from '../../../../../apimachinery/json/json.js';
 import { type KubeObject, quote } from '../../../../../apimachinery/meta/meta.js';
 import { descendingPathErrors } from '../../../shared/checks.js';
@@ -25,7 +26,7 @@ function seccompErrors(profile: string, path: FieldPath): FieldError[] {
 }
 
 /** Validates the annotations of a pod that have a meaning in Kubernetes. `old` is undefined for a create. */
-export function annotationErrors(pod: KubeObject, old: KubeObject | undefined): FieldError[] {
+export function annotationErrors(pod: Pod, old: Pod | undefined): FieldError[] {
   const annotations = pod.metadata.annotations ?? {};
   const spec = objectAt(pod, 'spec') ?? {};
   const errors: FieldError[] = [];
@@ -59,7 +60,7 @@ export function annotationErrors(pod: KubeObject, old: KubeObject | undefined): 
 }
 
 /** Rejects changes of annotations that are immutable. */
-export function annotationChangeErrors(pod: KubeObject, old: KubeObject): FieldError[] {
+export function annotationChangeErrors(pod: Pod, old: Pod): FieldError[] {
   const now = pod.metadata.annotations ?? {};
   const before = old.metadata.annotations ?? {};
   const fixed = (key: string): string | undefined =>
@@ -86,7 +87,7 @@ export function annotationChangeErrors(pod: KubeObject, old: KubeObject): FieldE
 }
 
 /** Requires the annotations and fields of a created pod to specify the same profiles. */
-export function profileMatchErrors(pod: KubeObject): FieldError[] {
+export function profileMatchErrors(pod: Pod): FieldError[] {
   const spec = objectAt(pod, 'spec') ?? {};
   const at = FieldPath.of('spec');
   const annotations = pod.metadata.annotations ?? {};
@@ -124,7 +125,7 @@ function profileOf(annotation: string): JsonObject | undefined {
 }
 
 /** Copies the AppArmor profiles in annotations to the fields of containers, unless the container has a profile or the pod has the same one. */
-export function appArmorAnnotationsToFields(pod: KubeObject, warn: (text: string) => void): void {
+export function appArmorAnnotationsToFields(pod: Pod, warn: (text: string) => void): void {
   const spec = objectAt(pod, 'spec') ?? {};
   if (objectAt(spec, 'os')?.['name'] === 'windows') return;
   const shared = objectAt(objectAt(spec, 'securityContext'), 'appArmorProfile');

@@ -9,6 +9,7 @@ import {
   required,
   tooLong,
 } from '../../../../../apimachinery/meta/field-error.js';
+import type { Pod } from '../../../../../apimachinery/generated/core.js';
 import { type JsonObject, objectAt, objectsOf, textAt, textOf } from '../../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../../../../../apimachinery/scheme/empty-members.js';
@@ -47,7 +48,7 @@ const SPEC = FieldPath.of('spec');
 const MAX_HOSTNAME = 64;
 
 /** Validates the resource claims of a pod. */
-function claimErrors(pod: KubeObject, spec: JsonObject): FieldError[] {
+function claimErrors(pod: Pod, spec: JsonObject): FieldError[] {
   const names = new Set<string>();
   return itemErrors(spec, 'resourceClaims', SPEC, (claim, at) => {
     if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) {
@@ -182,7 +183,7 @@ function systemErrors(spec: JsonObject): FieldError[] {
 }
 
 /** Validates the spec of a pod. `before` is the spec of the pod being updated. */
-export function podSpecErrors(pod: KubeObject, before: JsonObject | undefined): FieldError[] {
+export function podSpecErrors(pod: Pod, before: JsonObject | undefined): FieldError[] {
   const spec = objectAt(pod, 'spec') ?? {};
   const volumes = objectsOf(spec['volumes']);
   const claims = objectsOf(spec['resourceClaims']);

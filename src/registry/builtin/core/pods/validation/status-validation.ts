@@ -8,6 +8,7 @@ import {
   required,
   tooLong,
 } from '../../../../../apimachinery/meta/field-error.js';
+import type { Pod } from '../../../../../apimachinery/generated/core.js';
 import { deepEqual, type JsonObject, objectAt, objectsOf, textAt } from '../../../../../apimachinery/json/json.js';
 import { goJson, type KubeObject } from '../../../../../apimachinery/meta/meta.js';
 import {
@@ -34,7 +35,7 @@ const MAX_LINUX_UID = 2 ** 32 - 1;
 const SYSTEM_CONDITIONS = ['PodScheduled', 'Ready', 'Initialized'];
 
 /** Validates an update of a pod's status. */
-export function podStatusErrors(pod: KubeObject, old: KubeObject): FieldError[] {
+export function podStatusErrors(pod: Pod, old: Pod): FieldError[] {
   const spec = objectAt(old, 'spec') ?? {};
   const status = objectAt(pod, 'status') ?? {};
   const before = objectAt(old, 'status') ?? {};

@@ -13,6 +13,7 @@ import {
   objectsOf,
   textAt,
 } from '../../../../../apimachinery/json/json.js';
+import type { Pod } from '../../../../../apimachinery/generated/core.js';
 import type { KubeObject } from '../../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../../apimachinery/validation/names.js';
 import { withoutEmpty } from '../../../../../apimachinery/scheme/empty-members.js';
@@ -29,7 +30,7 @@ import { podSpecErrors } from './spec-validation.js';
 const SPEC = FieldPath.of('spec');
 
 /** Validates a pod by itself. `old` is the pod that it replaces. */
-function podErrors(pod: KubeObject, old: KubeObject | undefined): FieldError[] {
+function podErrors(pod: Pod, old: Pod | undefined): FieldError[] {
   const spec = objectAt(pod, 'spec') ?? {};
   return [
     ...validateCoreMeta(pod.metadata, 'Namespaced', nameIsDnsSubdomain),
@@ -53,7 +54,7 @@ function accountErrors(spec: JsonObject): FieldError[] {
 }
 
 /** Validates a pod on creation. */
-export function validatePod(pod: KubeObject): FieldError[] {
+export function validatePod(pod: Pod): FieldError[] {
   const spec = objectAt(pod, 'spec') ?? {};
   const errors = podErrors(pod, undefined);
   if (objectsOf(spec['ephemeralContainers']).length > 0) {
@@ -132,7 +133,7 @@ function gateErrors(spec: JsonObject, old: JsonObject): FieldError[] {
 const imageErrors = (container: JsonObject, path: FieldPath): FieldError[] =>
   textAt(container, 'image') === '' ? [required(path.child('image'))] : paddedImageErrors(container, path);
 
-export function validatePodUpdate(pod: KubeObject, old: KubeObject): FieldError[] {
+export function validatePodUpdate(pod: Pod, old: Pod): FieldError[] {
   const errors = [
     ...validateCoreMetaUpdate(pod.metadata, old.metadata),
     ...podErrors(pod, old),

@@ -6,6 +6,7 @@ import {
   invalid,
   required,
 } from '../../../../../apimachinery/meta/field-error.js';
+import type { Pod } from '../../../../../apimachinery/generated/core.js';
 import { type JsonObject, objectAt, objectsOf, textAt } from '../../../../../apimachinery/json/json.js';
 import { type KubeObject, quote } from '../../../../../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../../../../../apimachinery/scheme/empty-members.js';
@@ -237,7 +238,7 @@ function afterSource(field: string, source: JsonObject, volume: string, pod: str
 
 /** Validates the volumes of a pod. Also returns the valid ones by name. */
 export function volumeErrors(
-  pod: KubeObject,
+  pod: Pod,
   volumes: readonly JsonObject[],
   path: FieldPath,
 ): readonly [errors: FieldError[], sound: ReadonlyMap<string, JsonObject>] {
