@@ -1,3 +1,4 @@
+import type * as admissionregistration from '../../../apimachinery/generated/admissionregistration.js';
 import { admissionStruct, NAMESPACE_TYPE, REQUEST_TYPE } from '../../../admission/cel/types.js';
 import { Composition } from '../../../admission/cel/variables.js';
 import {
@@ -8,13 +9,12 @@ import {
   types,
   type VariableDecl,
 } from '@annex/cel';
-import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../../../apimachinery/json/json.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
 import {
   compareUtf8,
   formatGroupVersionKind,
   type GroupVersionKind,
   type GroupVersionResource,
-  type KubeObject,
   parseGroupVersion,
 } from '../../../apimachinery/meta/meta.js';
 
@@ -34,16 +34,19 @@ export interface ExpressionWarning extends JsonObject {
 }
 
 /** Checks the expressions of a policy against the types that it matches (status.typeChecking). */
-export function checkPolicyTypes(policy: KubeObject, known: KnownTypes): ExpressionWarning[] {
-  const spec = objectAt(policy, 'spec') ?? {};
+export function checkPolicyTypes(
+  policy: admissionregistration.ValidatingAdmissionPolicy,
+  known: KnownTypes,
+): ExpressionWarning[] {
+  const spec: admissionregistration.ValidatingAdmissionPolicySpec = policy.spec ?? {};
   const environments = typesToCheck(spec, known).flatMap((kind): CheckedType[] => {
     const schema = known.schemaOf(kind);
     return schema === undefined ? [] : [{ kind, environment: environmentFor(spec, kind, schema, known) }];
   });
   const warnings: ExpressionWarning[] = [];
-  objectsOf(spec['validations']).forEach((validation, i) => {
-    for (const field of ['expression', 'messageExpression']) {
-      const expression = textAt(validation, field);
+  (spec.validations ?? []).forEach((validation, i) => {
+    for (const field of ['expression', 'messageExpression'] as const) {
+      const expression = validation[field] ?? '';
       if (expression === '' && field === 'messageExpression') continue;
       const warning = checkExpression(expression, environments);
       if (warning !== '') warnings.push({ fieldRef: `spec.validations[${String(i)}].${field}`, warning });
@@ -67,7 +70,12 @@ function checkExpression(expression: string, checked: readonly CheckedType[]): s
 }
 
 /** Returns an environment in which `object`, `oldObject` and `params` have the types of their schemas. */
-function environmentFor(spec: JsonObject, kind: GroupVersionKind, schema: JsonObject, known: KnownTypes): Environment {
+function environmentFor(
+  spec: admissionregistration.ValidatingAdmissionPolicySpec,
+  kind: GroupVersionKind,
+  schema: JsonObject,
+  known: KnownTypes,
+): Environment {
   const objects = new SchemaTypes(kind.kind);
   const object = objects.declare(schema, 'resource')?.type ?? types.DYN;
   const variables: VariableDecl[] = [
@@ -78,7 +86,7 @@ function environmentFor(spec: JsonObject, kind: GroupVersionKind, schema: JsonOb
     { name: 'authorizer', type: AUTHORIZER_TYPES.authorizer },
   ];
   const params = new SchemaTypes(`params.${kind.kind}`);
-  const paramKind = objectAt(spec, 'paramKind');
+  const paramKind = spec.paramKind;
   if (paramKind !== undefined) {
     const paramSchema = known.schemaOf(kindOfParams(paramKind));
     const declared = paramSchema === undefined ? undefined : params.declare(paramSchema, 'resource');
@@ -90,21 +98,24 @@ function environmentFor(spec: JsonObject, kind: GroupVersionKind, schema: JsonOb
   );
   const composition = new Composition();
   const environment = composition.within(base);
-  for (const variable of objectsOf(spec['variables'])) {
-    composition.add(environment, textAt(variable, 'name'), textAt(variable, 'expression'));
+  for (const variable of spec.variables ?? []) {
+    composition.add(environment, variable.name ?? '', variable.expression ?? '');
   }
   return environment;
 }
 
-function kindOfParams(paramKind: JsonObject): GroupVersionKind {
-  const { group, version } = parseGroupVersion(textAt(paramKind, 'apiVersion')) ?? { group: '', version: '' };
-  return { group, version, kind: textAt(paramKind, 'kind') };
+function kindOfParams(paramKind: admissionregistration.ParamKind): GroupVersionKind {
+  const { group, version } = parseGroupVersion(paramKind.apiVersion ?? '') ?? { group: '', version: '' };
+  return { group, version, kind: paramKind.kind ?? '' };
 }
 
 /** Returns the kinds that rules name without wildcards, at most ten. */
-function typesToCheck(spec: JsonObject, known: KnownTypes): GroupVersionKind[] {
+function typesToCheck(
+  spec: admissionregistration.ValidatingAdmissionPolicySpec,
+  known: KnownTypes,
+): GroupVersionKind[] {
   const found = new Map<string, GroupVersionKind>();
-  for (const rule of objectsOf(objectAt(spec, 'matchConstraints')?.['resourceRules'])) {
+  for (const rule of spec.matchConstraints?.resourceRules ?? []) {
     let count = 0;
     for (const resource of namedResources(rule)) {
       const kind = known.kindOf(resource);
@@ -121,8 +132,8 @@ const sorted = (found: ReadonlyMap<string, GroupVersionKind>): GroupVersionKind[
     (a, b) => compareUtf8(a.group, b.group) || compareUtf8(a.version, b.version) || compareUtf8(a.kind, b.kind),
   );
 
-function namedResources(rule: JsonObject): GroupVersionResource[] {
-  const names = (key: string): string[] => stringsOf(rule[key]).sort(compareUtf8);
+function namedResources(rule: admissionregistration.NamedRuleWithOperations): GroupVersionResource[] {
+  const names = (key: 'apiGroups' | 'apiVersions' | 'resources'): string[] => [...(rule[key] ?? [])].sort(compareUtf8);
   const groups = names('apiGroups');
   const versions = names('apiVersions');
   if ([...groups, ...versions].some((name) => name.includes('*'))) return [];

@@ -1,6 +1,5 @@
-import { conditionsOf } from '../../../apimachinery/meta/conditions.js';
-import { objectAt, objectsOf, stringAt, textAt } from '../../../apimachinery/json/json.js';
-import type { GroupVersionResource, KubeObject } from '../../../apimachinery/meta/meta.js';
+import type { CustomResourceDefinition } from '../../../apimachinery/generated/apiextensions.js';
+import type { GroupVersionResource } from '../../../apimachinery/meta/meta.js';
 import { customResourceDefinitions } from '../../apiextensions/customresourcedefinition/type.js';
 import { AGE_COLUMN, column, NAME_COLUMN, tableWithAge } from '../../generic/columns.js';
 import type { ResourceType, Strategy, TableConvertor } from '../../rest/interfaces.js';
@@ -44,10 +43,10 @@ function forResourceDefinition(strategy: Strategy): Strategy {
   return {
     ...strategy,
     resetFields: { 'kubeannex.io/v1': Object.values(strategy.resetFields ?? {}).flat() },
-    prepareForCreate: (context, definition) => {
+    prepareForCreate: (context, definition: CustomResourceDefinition) => {
       strategy.prepareForCreate?.(context, definition);
-      const status = objectAt(definition, 'status');
-      if (status !== undefined) status['conditions'] ??= [];
+      const status = definition.status;
+      if (status !== undefined) status.conditions ??= [];
     },
   };
 }
@@ -80,22 +79,19 @@ function tableOf(count: ObjectCount): TableConvertor {
 }
 
 /** Returns the names of the served versions of a ResourceDefinition or CustomResourceDefinition. */
-export const servedVersions = (definition: KubeObject): string[] =>
-  objectsOf(objectAt(definition, 'spec')?.['versions'])
-    .filter((version) => version['served'] === true)
-    .map((version) => textAt(version, 'name'));
+export const servedVersions = (definition: CustomResourceDefinition): string[] =>
+  (definition.spec?.versions ?? []).filter(({ served }) => served === true).map(({ name = '' }) => name);
 
-function registered(definition: KubeObject): string {
-  const conditions = conditionsOf(definition);
-  const condition = conditions.find(({ type }) => type === 'Registered');
-  const status = stringAt(condition, 'status') ?? 'Unknown';
-  return status === 'False' ? (stringAt(condition, 'reason') ?? status) : status;
+function registered(definition: CustomResourceDefinition): string {
+  const condition = definition.status?.conditions?.find(({ type }) => type === 'Registered');
+  const status = condition?.status ?? 'Unknown';
+  return status === 'False' ? (condition?.reason ?? status) : status;
 }
 
-function objects(definition: KubeObject, versions: readonly string[], count: ObjectCount): string {
-  const spec = objectAt(definition, 'spec');
-  const group = textAt(spec, 'group');
-  const resource = textAt(objectAt(spec, 'names'), 'plural');
+function objects(definition: CustomResourceDefinition, versions: readonly string[], count: ObjectCount): string {
+  const spec = definition.spec;
+  const group = spec?.group ?? '';
+  const resource = spec?.names?.plural ?? '';
   for (const version of versions) {
     const found = count({ group, version, resource });
     if (found !== undefined) return String(found);

@@ -11,6 +11,7 @@ import { type JsonObject, type JsonValue, objectsOf } from '../../../apimachiner
 import { addressErrors } from '../../../apimachinery/validation/addresses.js';
 import { qualifiedNameErrors, toFieldErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, isPortName } from '../../../apimachinery/validation/names.js';
+import type { EndpointPort } from '../../../apimachinery/generated/core.js';
 import { numberOf } from './fields.js';
 
 const NOT_NEGATIVE = 'must be greater than or equal to 0';
@@ -100,8 +101,8 @@ export function portErrors(port: JsonValue | undefined, path: FieldPath): FieldE
 export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 
 /** Validates the application protocol of a port: a name with or without a domain. */
-export function appProtocolErrors(port: JsonObject, path: FieldPath): FieldError[] {
-  const name = port['appProtocol'];
+export function appProtocolErrors(port: EndpointPort, path: FieldPath): FieldError[] {
+  const name = port.appProtocol;
   if (typeof name !== 'string') return [];
   return qualifiedNameErrors(name, path.child('appProtocol'));
 }

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import type { ContainerImage, ProjectedVolumeSource } from '../../../apimachinery/generated/core.js';
 
 export const numberOf = (value: JsonValue | undefined): number => (typeof value === 'number' ? value : 0);
 
@@ -18,7 +19,7 @@ export function setDefault(object: JsonObject, key: string, value: JsonValue): v
 }
 
 /** Replaces an empty list by null, as which a list that is always written is stored. */
-export function emptyListIsNull(object: JsonObject, field: string): void {
+export function emptyListIsNull(object: ContainerImage | ProjectedVolumeSource, field: string): void {
   const list = object[field];
   if (Array.isArray(list) && list.length === 0) object[field] = null;
 }

@@ -1,7 +1,5 @@
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
 import type { ValidatingAdmissionPolicyBinding } from '../../../../apimachinery/generated/admissionregistration.js';
-import { objectAt, stringsOf } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { ResourceType } from '../../../rest/interfaces.js';
 import { choiceIfSet, eachErrors, noDuplicates } from '../../shared/checks.js';
 import { defaultBinding, validateCommonBinding } from '../shared/binding.js';
@@ -26,10 +24,7 @@ function validateActions(actions: readonly string[], path: FieldPath): FieldErro
 
 const validate = (binding: ValidatingAdmissionPolicyBinding): FieldError[] => [
   ...validateCommonBinding(binding),
-  ...validateActions(
-    stringsOf(objectAt(binding, 'spec')?.['validationActions']),
-    FieldPath.of('spec', 'validationActions'),
-  ),
+  ...validateActions(binding.spec?.validationActions ?? [], FieldPath.of('spec', 'validationActions')),
 ];
 
 export const validatingAdmissionPolicyBindings = (access: ParamAccess): ResourceType =>

@@ -1,6 +1,4 @@
 import type { CertificateSigningRequest } from '../../../../apimachinery/generated/certificates.js';
-import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { humanDuration } from '../../../../util/text/human-duration.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { Age, tableOf } from '../../shared/table.js';
@@ -16,18 +14,21 @@ function state(request: CertificateSigningRequest): string {
 }
 
 function duration(request: CertificateSigningRequest): string {
-  const seconds = objectAt(request, 'spec')?.['expirationSeconds'];
+  const seconds = request.spec?.expirationSeconds;
   return typeof seconds === 'number' ? humanDuration(seconds * 1000) : NONE;
 }
 
-const signingRequestTable = tableOf<CertificateSigningRequest>('apis/certificates.k8s.io/v1/certificatesigningrequests', (request) => [
-  request.metadata.name ?? '',
-  Age.of(request),
-  signerNameOf(request) || NONE,
-  textAt(objectAt(request, 'spec'), 'username'),
-  duration(request),
-  state(request),
-]);
+const signingRequestTable = tableOf<CertificateSigningRequest>(
+  'apis/certificates.k8s.io/v1/certificatesigningrequests',
+  (request) => [
+    request.metadata.name ?? '',
+    Age.of(request),
+    signerNameOf(request) || NONE,
+    request.spec?.username ?? '',
+    duration(request),
+    state(request),
+  ],
+);
 
 export const certificateSigningRequests = builtinType<CertificateSigningRequest>({
   group: 'certificates.k8s.io',

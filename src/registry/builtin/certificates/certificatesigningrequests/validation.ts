@@ -10,8 +10,8 @@ import {
   tooLong,
 } from '../../../../apimachinery/meta/field-error.js';
 import type { CertificateSigningRequest } from '../../../../apimachinery/generated/certificates.js';
-import { deepEqual, type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
-import { compareUtf8, type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
+import { deepEqual, type JsonObject, textAt } from '../../../../apimachinery/json/json.js';
+import { compareUtf8, quote } from '../../../../apimachinery/meta/meta.js';
 import { internalDiff } from '../../../../apimachinery/scheme/internal-diff.js';
 import {
   CertificateRequestError,
@@ -106,7 +106,7 @@ function requestErrors(object: CertificateSigningRequest): FieldError[] {
     return [];
   } catch (error) {
     if (!(error instanceof CertificateRequestError)) throw error;
-    return [invalid(SPEC.child('request'), stringAt(objectAt(object, 'spec'), 'request') ?? null, error.message)];
+    return [invalid(SPEC.child('request'), object.spec?.request ?? null, error.message)];
   }
 }
 
@@ -192,7 +192,10 @@ function conditionErrors(object: CertificateSigningRequest, tolerance: Tolerance
 }
 
 /** Validates a request on creation (`old` is undefined) or on update. */
-export function validateSigningRequest(object: CertificateSigningRequest, old?: CertificateSigningRequest): FieldError[] {
+export function validateSigningRequest(
+  object: CertificateSigningRequest,
+  old?: CertificateSigningRequest,
+): FieldError[] {
   const tolerance = toleranceFor(object, old);
   const errors = validateCoreMeta(object.metadata, 'Cluster', () => []);
   errors.push(...requestErrors(object), ...usageErrors(object, tolerance));
@@ -201,7 +204,7 @@ export function validateSigningRequest(object: CertificateSigningRequest, old?: 
   if (signer === LEGACY_SIGNER && !tolerance.legacySigner) {
     errors.push(invalid(path, signer, 'the legacy signerName is not allowed via this API version'));
   } else errors.push(...validateSignerName(path, signer));
-  const seconds = objectAt(object, 'spec')?.['expirationSeconds'];
+  const seconds = object.spec?.expirationSeconds;
   if (typeof seconds === 'number' && seconds < MIN_SECONDS) {
     const why = 'may not specify a duration less than 600 seconds (10 minutes)';
     errors.push(invalid(SPEC.child('expirationSeconds'), seconds, why));
@@ -212,7 +215,11 @@ export function validateSigningRequest(object: CertificateSigningRequest, old?: 
   return errors;
 }
 
-export function validateSigningRequestUpdate(object: CertificateSigningRequest, old: CertificateSigningRequest, rights: WriteRights): FieldError[] {
+export function validateSigningRequestUpdate(
+  object: CertificateSigningRequest,
+  old: CertificateSigningRequest,
+  rights: WriteRights,
+): FieldError[] {
   const errors = validateSigningRequest(object, old);
   const of = (request: CertificateSigningRequest, type: string): JsonObject[] =>
     conditionsOf(request).filter((condition) => conditionType(condition) === type);

@@ -1,7 +1,5 @@
 import { type FieldError, FieldPath, forbidden, invalid } from '../../../../apimachinery/meta/field-error.js';
 import type { Lease } from '../../../../apimachinery/generated/coordination.js';
-import { objectAt } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../apimachinery/validation/object-meta.js';
@@ -15,12 +13,12 @@ const STRATEGIES = ['OldestEmulationVersion'];
 const COORDINATED = ['strategy', 'preferredHolder'] as const;
 
 function dropCoordinated(object: Lease, old: Lease | undefined): void {
-  const spec = objectAt(object, 'spec');
+  const spec = object.spec;
   if (spec === undefined) return;
-  const before = objectAt(old, 'spec');
+  const before = old?.spec;
   const kept = { ...spec };
   for (const field of COORDINATED) if (before?.[field] === undefined) delete kept[field];
-  object['spec'] = kept;
+  object.spec = kept;
 }
 
 function strategyErrors(strategy: string): FieldError[] {
@@ -30,7 +28,7 @@ function strategyErrors(strategy: string): FieldError[] {
 }
 
 function specErrors(object: Lease): FieldError[] {
-  const spec = objectAt(object, 'spec');
+  const spec = object.spec;
   if (spec === undefined) return [];
   const errors: FieldError[] = [];
   const { leaseDurationSeconds, leaseTransitions, strategy, preferredHolder } = spec;

@@ -1,5 +1,4 @@
 import type { Lease } from '../../../../apimachinery/generated/coordination.js';
-import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { Age, tableOf } from '../../shared/table.js';
@@ -7,7 +6,7 @@ import { leaseStrategy } from './strategy.js';
 
 const leaseTable = tableOf<Lease>('apis/coordination.k8s.io/v1/leases', (object) => [
   object.metadata.name ?? '',
-  textAt(objectAt(object, 'spec'), 'holderIdentity'),
+  object.spec?.holderIdentity ?? '',
   Age.of(object),
 ]);
 

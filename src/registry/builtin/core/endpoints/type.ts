@@ -1,6 +1,4 @@
 import type { Endpoints } from '../../../../apimachinery/generated/core.js';
-import { objectsOf, textAt } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { numberOf } from '../../shared/fields.js';
 import { builtinType } from '../../shared/resource-type.js';
@@ -13,14 +11,14 @@ const withPort = (ip: string, port: number): string =>
   ip.includes(':') ? `[${ip}]:${String(port)}` : `${ip}:${String(port)}`;
 
 function addresses(object: Endpoints): string {
-  const subsets = objectsOf(object['subsets']);
+  const subsets = object.subsets ?? [];
   if (subsets.length === 0) return '<none>';
   const all: string[] = [];
   for (const subset of subsets) {
-    const ips = objectsOf(subset['addresses']).map((address) => textAt(address, 'ip'));
-    const ports = objectsOf(subset['ports']);
+    const ips = (subset.addresses ?? []).map((address) => address.ip ?? '');
+    const ports = subset.ports ?? [];
     if (ports.length === 0) all.push(...ips);
-    for (const port of ports) all.push(...ips.map((ip) => withPort(ip, numberOf(port['port']))));
+    for (const port of ports) all.push(...ips.map((ip) => withPort(ip, numberOf(port.port))));
   }
   const shown = all.slice(0, SHOWN).join(',');
   return all.length > SHOWN ? `${shown} + ${String(all.length - SHOWN)} more...` : shown;

@@ -1,7 +1,6 @@
 import { type FieldError, FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
-import type { Namespace } from '../../../../apimachinery/generated/core.js';
-import { objectAt, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
-import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { Namespace, NamespaceSpec } from '../../../../apimachinery/generated/core.js';
+import { formatTime, hasDeletionTimestamp } from '../../../../apimachinery/meta/meta.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';
 import {
@@ -19,7 +18,7 @@ const NAMESPACE_FINALIZER = 'kubernetes';
 
 /** Returns the finalizers in the spec, which keep a namespace until its contents are gone. */
 function namespaceFinalizers(object: Namespace): string[] {
-  return stringsOf(objectAt(object, 'spec')?.['finalizers']);
+  return object.spec?.finalizers ?? [];
 }
 
 function finalizerErrors(object: Namespace, path: (i: number) => FieldPath): FieldError[] {
@@ -45,8 +44,8 @@ function setNameLabel(object: Namespace): void {
 /** Sets the label with the name, and the phase. */
 export function applyNamespaceDefaults(object: Namespace): void {
   setNameLabel(object);
-  const status = objectAt(object, 'status');
-  if (textAt(status, 'phase') === '') object['status'] = { ...status, phase: 'Active' };
+  const status = object.status;
+  if (!status?.phase) object.status = { ...status, phase: 'Active' };
 }
 
 export const namespaceStrategy: Strategy<Namespace> = {
@@ -54,15 +53,15 @@ export const namespaceStrategy: Strategy<Namespace> = {
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
   prepareForCreate: (_context, object) => {
-    object['status'] = { phase: 'Active' };
-    const finalizers = namespaceFinalizers(object);
-    if (!finalizers.includes(NAMESPACE_FINALIZER)) finalizers.push(NAMESPACE_FINALIZER);
-    object['spec'] = { ...objectAt(object, 'spec'), finalizers };
+    object.status = { phase: 'Active' };
+    const given = namespaceFinalizers(object);
+    const finalizers = given.includes(NAMESPACE_FINALIZER) ? given : [...given, NAMESPACE_FINALIZER];
+    object.spec = { ...object.spec, finalizers };
   },
   prepareForUpdate: (_context, object, old) => {
     const finalizers = namespaceFinalizers(old);
-    const { finalizers: _, ...spec } = objectAt(object, 'spec') ?? {};
-    object['spec'] = finalizers.length === 0 ? spec : { ...spec, finalizers };
+    const { finalizers: _, ...spec }: NamespaceSpec = object.spec ?? {};
+    object.spec = finalizers.length === 0 ? spec : { ...spec, finalizers };
     keepField('status', object, old);
   },
   validateCreate: (_context, object) => validate(object),
@@ -74,7 +73,7 @@ export const namespaceStrategy: Strategy<Namespace> = {
 };
 
 function statusErrors(object: Namespace): FieldError[] {
-  const phase = textAt(objectAt(object, 'status'), 'phase');
+  const phase = object.status?.phase ?? '';
   const path = FieldPath.of('status', 'Phase');
   if (hasDeletionTimestamp(object)) {
     if (phase === 'Terminating') return [];
@@ -132,7 +131,7 @@ export const namespaceDeletion: DeletionStrategy<Namespace> = {
         ...(finalizers.length === 0 ? {} : { finalizers }),
         deletionTimestamp: formatTime(context.receivedAt),
       },
-      status: { ...objectAt(object, 'status'), phase: 'Terminating' },
+      status: { ...object.status, phase: 'Terminating' },
     };
   },
   preconditionFailed: ownPrecondition('', 'namespaces'),

@@ -1,5 +1,4 @@
 import type { Namespace } from '../../../../apimachinery/generated/core.js';
-import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { Age, tableOf } from '../../shared/table.js';
@@ -13,7 +12,7 @@ import {
 
 const namespaceTable = tableOf<Namespace>('api/v1/namespaces', (object) => [
   object.metadata.name ?? '',
-  textAt(objectAt(object, 'status'), 'phase'),
+  object.status?.phase ?? '',
   Age.of(object),
 ]);
 
@@ -34,7 +33,7 @@ export const namespaces = builtinType<Namespace>({
   verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
   selectableFields: ['status.phase'],
   fields: (object) => ({
-    'status.phase': textAt(objectAt(object, 'status'), 'phase'),
-    name: textAt(objectAt(object, 'metadata'), 'name'),
+    'status.phase': object.status?.phase ?? '',
+    name: object.metadata.name ?? '',
   }),
 });

@@ -7,18 +7,9 @@ import {
   invalid,
   Printed,
 } from '../../../../apimachinery/meta/field-error.js';
-import {
-  deepCopy,
-  deepEqual,
-  isObject,
-  type JsonObject,
-  objectAt,
-  objectsOf,
-  stringsOf,
-  textAt,
-} from '../../../../apimachinery/json/json.js';
-import type { Node } from '../../../../apimachinery/generated/core.js';
-import { goJson, type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
+import { deepCopy, deepEqual, isObject } from '../../../../apimachinery/json/json.js';
+import type { Node, NodeSpec, Taint } from '../../../../apimachinery/generated/core.js';
+import { goJson, quote } from '../../../../apimachinery/meta/meta.js';
 import { cidrErrors, cidrWarnings } from '../../../../apimachinery/validation/addresses.js';
 import {
   labelValueErrors,
@@ -40,8 +31,8 @@ const STATUS = FieldPath.of('status');
 function taintErrors(object: Node): FieldError[] {
   const seen = new Set<string>();
   // Kubernetes reads the taints in spec, but reports them in metadata.
-  return itemErrors(objectAt(object, 'spec'), 'taints', FieldPath.of('metadata'), (taint, path) => {
-    const [key, value, effect] = [textAt(taint, 'key'), textAt(taint, 'value'), textAt(taint, 'effect')];
+  return itemErrors(object.spec, 'taints', FieldPath.of('metadata'), (taint, path) => {
+    const [key, value, effect] = [taint.key ?? '', taint.value ?? '', taint.effect ?? ''];
     const errors = [
       ...qualifiedNameErrors(key, path.child('key')),
       ...labelValueErrors(value, path.child('value')),
@@ -55,9 +46,9 @@ function taintErrors(object: Node): FieldError[] {
 }
 
 /** Returns the error for a duplicate taint, printed with the names of the Go fields. */
-function duplicateTaint(path: FieldPath, taint: JsonObject): FieldError {
-  const added = taint['timeAdded'] ?? null;
-  const text = `{"Key":${goJson(taint['key'] ?? '')},"Value":${goJson(taint['value'] ?? '')},"Effect":${goJson(taint['effect'] ?? '')},"TimeAdded":${goJson(added)}}`;
+function duplicateTaint(path: FieldPath, taint: Taint): FieldError {
+  const added = taint.timeAdded ?? null;
+  const text = `{"Key":${goJson(taint.key ?? '')},"Value":${goJson(taint.value ?? '')},"Effect":${goJson(taint.effect ?? '')},"TimeAdded":${goJson(added)}}`;
   return duplicate(path, new Printed(text), 'taints must be unique by key and effect pair');
 }
 
@@ -70,11 +61,11 @@ const validate = (object: Node): FieldError[] => [
 ];
 
 /** Synchronizes podCIDR and podCIDRs. If they differ, podCIDR wins. */
-function syncPodCidrs(spec: JsonObject): void {
-  const single = textAt(spec, 'podCIDR');
-  const [first = ''] = stringsOf(spec['podCIDRs']);
-  if (single !== '' && single !== first) spec['podCIDRs'] = [single];
-  else if (single === '' && first !== '') spec['podCIDR'] = first;
+function syncPodCidrs(spec: NodeSpec): void {
+  const single = spec.podCIDR ?? '';
+  const [first = ''] = spec.podCIDRs ?? [];
+  if (single !== '' && single !== first) spec.podCIDRs = [single];
+  else if (single === '' && first !== '') spec.podCIDR = first;
 }
 
 /** Validates the pod CIDRs: at most one of each IP family. */
@@ -97,9 +88,9 @@ function podCidrErrors(object: Node): FieldError[] {
 
 /** Validates the capacity and the allocatable resources of a node. */
 function statusErrors(object: Node): FieldError[] {
-  const status = objectAt(object, 'status');
-  return ['capacity', 'allocatable'].flatMap((field) => {
-    const list = objectAt(status, field) ?? {};
+  const status = object.status;
+  return (['capacity', 'allocatable'] as const).flatMap((field) => {
+    const list = status?.[field] ?? {};
     return Object.keys(list).flatMap((name) => quantityErrors(name, quantityOf(list[name]), STATUS.child(field, name)));
   });
 }
@@ -109,7 +100,7 @@ const FEATURE_MAX = 253;
 
 /** Validates the features that a kubelet declares, which are sorted by name. */
 function featureErrors(object: Node): FieldError[] {
-  const names = stringsOf(objectAt(object, 'status')?.['declaredFeatures']);
+  const names = object.status?.declaredFeatures ?? [];
   return names.flatMap((name, i) => {
     const path = STATUS.child('declaredFeatures').index(i);
     const errors: FieldError[] = [];
@@ -131,19 +122,19 @@ function featureErrors(object: Node): FieldError[] {
 
 function addressErrors(object: Node): FieldError[] {
   const again = noDuplicates((text) => new Printed(text));
-  return itemErrors(objectAt(object, 'status'), 'addresses', STATUS, (address, path) =>
-    again(`{"Type":${goJson(address['type'] ?? '')},"Address":${goJson(address['address'] ?? '')}}`, path),
+  return itemErrors(object.status, 'addresses', STATUS, (address, path) =>
+    again(`{"Type":${goJson(address.type ?? '')},"Address":${goJson(address.address ?? '')}}`, path),
   );
 }
 
 /** Drops the fields of dynamic kubelet configuration, which Kubernetes has removed. */
 function dropConfig(object: Node): void {
-  delete objectAt(object, 'spec')?.['configSource'];
-  delete objectAt(object, 'status')?.['config'];
+  delete object.spec?.configSource;
+  delete object.status?.config;
 }
 
 function warnings(object: Node): string[] {
-  const id = textAt(objectAt(object, 'spec'), 'externalID');
+  const id = object.spec?.externalID ?? '';
   return [
     ...(id === '' ? [] : ['spec.externalID: this field is deprecated, and is unused by Kubernetes']),
     ...podCidrs(object).flatMap((cidr, i) => cidrWarnings(SPEC.child('podCIDRs').index(i).toString(), cidr)),
@@ -152,18 +143,18 @@ function warnings(object: Node): string[] {
 
 /** Synchronizes podCIDR and podCIDRs, rounds quantities, and defaults allocatable to capacity. */
 export function applyNodeDefaults(object: Node): void {
-  const spec = objectAt(object, 'spec');
+  const spec = object.spec;
   if (spec !== undefined) syncPodCidrs(spec);
-  const status = objectAt(object, 'status');
-  roundQuantities(objectAt(status, 'capacity'));
-  roundQuantities(objectAt(status, 'allocatable'));
-  const capacity = status?.['capacity'];
-  if (isObject(capacity) && status?.['allocatable'] === undefined) {
-    object['status'] = { ...status, allocatable: deepCopy(capacity) };
+  const status = object.status;
+  roundQuantities(status?.capacity);
+  roundQuantities(status?.allocatable);
+  const capacity = status?.capacity;
+  if (isObject(capacity) && status?.allocatable === undefined) {
+    object.status = { ...status, allocatable: deepCopy(capacity) };
   }
 }
 
-const podCidrs = (object: Node): string[] => stringsOf(objectAt(object, 'spec')?.['podCIDRs']);
+const podCidrs = (object: Node): string[] => object.spec?.podCIDRs ?? [];
 
 /** Validates an update: only some fields of the spec may change, and those that were set must stay. */
 function updateErrors(object: Node, old: Node): FieldError[] {
@@ -173,27 +164,27 @@ function updateErrors(object: Node, old: Node): FieldError[] {
     ...featureErrors(object),
     ...addressErrors(object),
   ];
-  const spec = objectAt(object, 'spec') ?? {};
-  const before = objectAt(old, 'spec') ?? {};
+  const spec: NodeSpec = object.spec ?? {};
+  const before: NodeSpec = old.spec ?? {};
   const oldCidrs = podCidrs(old);
   if (oldCidrs.length > 0 && !deepEqual(podCidrs(object), oldCidrs)) {
     errors.push(forbidden(SPEC.child('podCIDRs'), 'node updates may not change podCIDR except from "" to valid'));
   }
-  const oldProvider = textAt(before, 'providerID');
-  const provider = textAt(spec, 'providerID');
+  const oldProvider = before.providerID ?? '';
+  const provider = spec.providerID ?? '';
   if (oldProvider !== '' && oldProvider !== provider) {
     const why = provider === '' ? 'field cannot be cleared once set' : 'field cannot be modified once set';
     errors.push(invalid(SPEC.child('providerID'), null, why));
   }
   errors.push(...taintErrors(object));
-  if (textAt(spec, 'externalID') !== textAt(before, 'externalID')) {
+  if ((spec.externalID ?? '') !== (before.externalID ?? '')) {
     errors.push(forbidden(SPEC.child('externalID'), 'may not be updated'));
   }
   return errors;
 }
 
 function emptyNamesAreNull(node: Node): void {
-  for (const image of objectsOf(objectAt(node, 'status')?.['images'])) emptyListIsNull(image, 'names');
+  for (const image of node.status?.images ?? []) emptyListIsNull(image, 'names');
 }
 
 export const nodeStrategy: Strategy<Node> = {

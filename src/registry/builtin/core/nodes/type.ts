@@ -1,10 +1,9 @@
 import type { Node } from '../../../../apimachinery/generated/core.js';
-import { objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { applyNodeDefaults, nodeStatusStrategy, nodeStrategy } from './strategy.js';
 import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
-import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { compareUtf8 } from '../../../../apimachinery/meta/meta.js';
 import { Age, tableOf } from '../../shared/table.js';
 
 const ROLE_PREFIX = 'node-role.kubernetes.io/';
@@ -15,7 +14,7 @@ function status(node: Node): string {
     .filter((condition) => condition['type'] === 'Ready')
     .pop();
   const first = ready === undefined ? 'Unknown' : ready['status'] === 'True' ? 'Ready' : 'NotReady';
-  return objectAt(node, 'spec')?.['unschedulable'] === true ? `${first},SchedulingDisabled` : first;
+  return node.spec?.unschedulable === true ? `${first},SchedulingDisabled` : first;
 }
 
 function roles(node: Node): string {
@@ -28,20 +27,21 @@ function roles(node: Node): string {
 }
 
 function address(node: Node, type: string): string {
-  const found = objectsOf(objectAt(node, 'status')?.['addresses']).find((entry) => entry['type'] === type);
-  return found === undefined ? NONE : textAt(found, 'address');
+  const found = (node.status?.addresses ?? []).find((entry) => entry.type === type);
+  return found === undefined ? NONE : (found.address ?? '');
 }
 
 const nodeTable = tableOf<Node>('api/v1/nodes', (node) => {
-  const info = objectAt(objectAt(node, 'status'), 'nodeInfo');
-  const known = (field: string): string => textAt(info, field) || '<unknown>';
-  const architecture = textAt(info, 'architecture');
+  const info = node.status?.nodeInfo;
+  const known = (field: 'osImage' | 'kernelVersion' | 'containerRuntimeVersion'): string =>
+    info?.[field] || '<unknown>';
+  const architecture = info?.architecture ?? '';
   return [
     node.metadata.name ?? '',
     status(node),
     roles(node),
     Age.of(node),
-    textAt(info, 'kubeletVersion'),
+    info?.kubeletVersion ?? '',
     address(node, 'InternalIP'),
     address(node, 'ExternalIP'),
     known('osImage'),
@@ -63,5 +63,5 @@ export const nodes = builtinType<Node>({
   table: nodeTable,
   applyDefaults: applyNodeDefaults,
   selectableFields: ['spec.unschedulable'],
-  fields: (node) => ({ 'spec.unschedulable': String(objectAt(node, 'spec')?.['unschedulable'] === true) }),
+  fields: (node) => ({ 'spec.unschedulable': String(node.spec?.unschedulable === true) }),
 });

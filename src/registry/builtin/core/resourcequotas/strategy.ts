@@ -1,7 +1,5 @@
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
 import type { ResourceQuota } from '../../../../apimachinery/generated/core.js';
-import { objectAt, stringsOf } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../../rest/interfaces.js';
 import { ensureObject, keepField } from '../../shared/fields.js';
@@ -16,18 +14,18 @@ const STATUS = FieldPath.of('status');
 const ORDERED = ['cpu', 'memory', 'storage', 'ephemeral-storage'];
 const BARE = new Set(['cpu', 'memory']);
 
-const specErrors = (quota: ResourceQuota): FieldError[] => quotaSpecErrors(objectAt(quota, 'spec') ?? {}, SPEC);
+const specErrors = (quota: ResourceQuota): FieldError[] => quotaSpecErrors(quota.spec ?? {}, SPEC);
 
 function statusErrors(quota: ResourceQuota): FieldError[] {
-  const status = objectAt(quota, 'status');
-  return ['hard', 'used'].flatMap((part) => amountErrors(objectAt(status, part), STATUS.child(part)));
+  const status = quota.status;
+  return (['hard', 'used'] as const).flatMap((part) => amountErrors(status?.[part], STATUS.child(part)));
 }
 
 function updateErrors(quota: ResourceQuota, old: ResourceQuota): FieldError[] {
   const errors = [...validateCoreMetaUpdate(quota.metadata, old.metadata), ...specErrors(quota)];
-  const [now, before] = [quota, old].map((one) => objectAt(one, 'spec')?.['scopes']);
-  const scopes = new Set(stringsOf(now));
-  const scopesBefore = new Set(stringsOf(before));
+  const [now, before] = [quota, old].map((one) => one.spec?.scopes);
+  const scopes = new Set(now ?? []);
+  const scopesBefore = new Set(before ?? []);
   if (scopes.size !== scopesBefore.size || [...scopes].some((scope) => !scopesBefore.has(scope))) {
     errors.push(invalid(SPEC.child('scopes'), now, 'field is immutable'));
   }
@@ -35,7 +33,7 @@ function updateErrors(quota: ResourceQuota, old: ResourceQuota): FieldError[] {
 }
 
 function warnings(quota: ResourceQuota): string[] {
-  const hard = objectAt(objectAt(quota, 'spec'), 'hard') ?? {};
+  const hard = quota.spec?.hard ?? {};
   return ORDERED.flatMap((name) => {
     const request = [`requests.${name}`, ...(BARE.has(name) ? [name] : [])].find((key) => hard[key] !== undefined);
     const limit = `limits.${name}`;
@@ -47,10 +45,10 @@ function warnings(quota: ResourceQuota): string[] {
 }
 
 export function applyQuotaDefaults(quota: ResourceQuota): void {
-  roundQuantities(objectAt(ensureObject(quota, 'spec'), 'hard'));
+  roundQuantities(ensureObject(quota, 'spec').hard);
   const status = ensureObject(quota, 'status');
-  roundQuantities(objectAt(status, 'hard'));
-  roundQuantities(objectAt(status, 'used'));
+  roundQuantities(status.hard);
+  roundQuantities(status.used);
 }
 
 export const quotaStrategy: Strategy<ResourceQuota> = {
@@ -58,7 +56,7 @@ export const quotaStrategy: Strategy<ResourceQuota> = {
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
   prepareForCreate: (_context, object) => {
-    object['status'] = {};
+    object.status = {};
   },
   prepareForUpdate: (_context, object, old) => keepField('status', object, old),
   validateCreate: (_context, object) => [

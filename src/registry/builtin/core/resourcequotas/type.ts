@@ -1,5 +1,4 @@
 import type { ResourceQuota } from '../../../../apimachinery/generated/core.js';
-import { objectAt } from '../../../../apimachinery/json/json.js';
 import { compareUtf8 } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
@@ -9,9 +8,9 @@ import { applyQuotaDefaults, quotaStatusStrategy, quotaStrategy } from './strate
 
 /** Shows the used and the allowed amounts. Limits have a column of their own. */
 const quotaTable = tableOf<ResourceQuota>('api/v1/resourcequotas', (object) => {
-  const status = objectAt(object, 'status');
-  const hard = objectAt(status, 'hard') ?? {};
-  const used = objectAt(status, 'used') ?? {};
+  const status = object.status;
+  const hard = status?.hard ?? {};
+  const used = status?.used ?? {};
   const names = Object.keys(hard).sort(compareUtf8);
   const shown = (wanted: (name: string) => boolean): string =>
     names

@@ -1,7 +1,6 @@
 import type { FieldError } from '../../../../apimachinery/meta/field-error.js';
 import type { ServiceAccount } from '../../../../apimachinery/generated/core.js';
 import { isObject } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../../rest/interfaces.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
@@ -12,8 +11,8 @@ const ENFORCE_MOUNTABLE_SECRETS = 'kubernetes.io/enforce-mountable-secrets';
 function cleanSecrets(object: ServiceAccount): void {
   const { secrets } = object;
   if (!Array.isArray(secrets)) return;
-  object['secrets'] = secrets.map((secret) => {
-    const name = isObject(secret) ? secret['name'] : undefined;
+  object.secrets = secrets.map((secret) => {
+    const name = isObject(secret) ? secret.name : undefined;
     return name === undefined ? {} : { name };
   });
 }
