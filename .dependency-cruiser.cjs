@@ -1,4 +1,6 @@
-/** The layers of DESIGN: calls go down, results come back. An import upward or a cycle fails `make lint`. */
+const { entangledRooms, importsOf } = require('./hack/rooms.cjs');
+
+/** What each folder of src may import besides the lowest ones. `make lint` fails on an upward import and on a cycle. */
 const layers = {
   util: [],
   go: [],
@@ -6,16 +8,27 @@ const layers = {
   pki: [],
   apimachinery: ['go', 'scheduling'],
   'structured-merge-diff': [],
-  schema: [],
+  expressions: [],
+  schema: ['expressions'],
   client: ['pki'],
-  authentication: ['client', 'pki'],
-  authorization: ['authentication', 'client'],
+  authentication: ['expressions', 'client', 'pki'],
+  authorization: ['expressions', 'authentication', 'client'],
   request: ['authentication'],
   storage: ['request'],
   managedfields: ['structured-merge-diff', 'schema'],
   quota: [],
-  admission: ['quota', 'request', 'authentication', 'authorization', 'structured-merge-diff', 'client', 'pki'],
+  admission: [
+    'expressions',
+    'quota',
+    'request',
+    'authentication',
+    'authorization',
+    'structured-merge-diff',
+    'client',
+    'pki',
+  ],
   registry: [
+    'expressions',
     'storage',
     'schema',
     'request',
@@ -26,7 +39,10 @@ const layers = {
     'structured-merge-diff',
     'pki',
   ],
+  asking: ['expressions', 'registry', 'storage', 'request'],
   endpoints: [
+    'asking',
+    'expressions',
     'registry',
     'managedfields',
     'admission',
@@ -49,8 +65,21 @@ const layers = {
     'authorization',
     'pki',
   ],
+  adoption: [
+    'controllers',
+    'registry',
+    'admission',
+    'client',
+    'storage',
+    'request',
+    'schema',
+    'authentication',
+    'authorization',
+    'pki',
+  ],
   offload: [
     'endpoints',
+    'asking',
     'registry',
     'managedfields',
     'admission',
@@ -62,13 +91,13 @@ const layers = {
     'structured-merge-diff',
     'client',
   ],
-  cli: ['client', 'pki', 'schema'],
+  cli: ['adoption', 'client', 'pki', 'schema'],
 };
-/** Rooms at the bottom import only what is named for them, and util; the others all of these. */
+/** The lowest folders import only util and what is listed for them; all others may import `always`. */
 const bottom = new Set(['util', 'go', 'scheduling', 're2', 'pki', 'apimachinery', 'http2']);
 const always = ['apimachinery', 'util', 'go', 'scheduling'];
 const allowed = (name, below) => [name, ...below, ...(bottom.has(name) ? ['util'] : always)];
-/** Rooms of the stores and what each imports of its neighbours. */
+/** Folders within a folder, and which of their siblings each may import. */
 const followsLog = ['connection', 'log', 'following'];
 const rooms = {
   'storage/mongodb': {
@@ -82,9 +111,27 @@ const rooms = {
     cold: [],
   },
   'storage/cacher': { tree: [], load: ['tree'], watch: ['tree'] },
+  adoption: {
+    protocol: [],
+    handover: ['protocol'],
+    preflight: ['protocol'],
+    rehearsal: ['protocol'],
+    cluster: ['protocol', 'preflight'],
+    move: ['protocol', 'handover', 'rehearsal', 'cluster'],
+    reporting: ['protocol', 'preflight', 'cluster', 'move'],
+  },
 };
+/** Rooms that import each other: the imports of the side that has fewer are errors. */
+const entangled = entangledRooms(importsOf('src', 'packages'));
 module.exports = {
   forbidden: [
+    ...entangled.map(({ from, to }) => ({
+      name: 'rooms-apart',
+      comment: 'no two folders import each other',
+      severity: 'error',
+      from: { path: `^${from}/`, pathNot: '\\.test\\.ts$' },
+      to: { path: `^${to}/` },
+    })),
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     {
       name: 'backends-apart',
@@ -126,6 +173,13 @@ module.exports = {
       to: { path: '^src/registry/(?!rest/)' },
     },
     {
+      name: 'asking-depends-on-contracts',
+      comment: 'expressions of lists know what a kind is (registry/rest), not what implements it',
+      severity: 'error',
+      from: { path: '^src/asking/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^src/registry/(?!rest/)' },
+    },
+    {
       name: 'handlers-below-the-router',
       severity: 'error',
       from: { path: '^src/endpoints/handlers/' },
@@ -144,6 +198,13 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/registry/generic/(?!loopback/)' },
       to: { path: '^src/registry/generic/loopback/' },
+    },
+    {
+      name: 'commands-look-at-adoptions',
+      comment: 'a command knows the names of an adoption and looks at the cluster before one; it moves nothing',
+      severity: 'error',
+      from: { path: '^src/cli/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^src/adoption/(?!protocol/|preflight/)' },
     },
     {
       name: 'only-commands-import-the-server',

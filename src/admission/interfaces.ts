@@ -21,6 +21,8 @@ interface CompletionOptions {
   readonly floats?: FloatLiterals;
   /** Invalid metadata of a custom resource is dropped, as when a stored object is read, instead of refused. */
   readonly dropsInvalidMetadata?: boolean;
+  /** Unknown fields of a built-in type are refused instead of dropped. */
+  readonly strict?: boolean;
 }
 
 /** The versions of a request's objects. */

@@ -4,7 +4,7 @@ import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterListener } from '../client/cluster-client.js';
 import { createCertificate, generateKey } from '../pki/certificates.js';
 import { FakeClock } from '../../test/fakes/util/clock.js';
-import type { GroupRoute } from '../apimachinery/meta/adopted-definitions.js';
+import type { GroupRoute } from '../client/api-services.js';
 import { ApiServices, type ServedGroupVersion } from './api-services.js';
 import { Owner } from './owner.js';
 

@@ -7,11 +7,11 @@ import {
   deleteApiService,
   isAutomanaged,
   serviceOf,
+  type GroupRoute,
 } from '../client/api-services.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
 import { type Clock, sleep, type Timer } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
-import type { GroupRoute } from '../apimachinery/meta/adopted-definitions.js';
 import { CaBundles, bundleContains } from './ca-bundles.js';
 import type { Detached } from './detached.js';
 import type { Owner } from './owner.js';

@@ -1,7 +1,6 @@
 import type { AdmissionPlugin } from '../admission/interfaces.js';
-import { groupOf } from '../apimachinery/meta/adopted-definitions.js';
 import { newForbidden } from '../apimachinery/meta/errors.js';
-import type { GroupResource } from '../apimachinery/meta/meta.js';
+import { type GroupResource, groupOf } from '../apimachinery/meta/meta.js';
 import { LOOPBACK_USER } from '../authentication/user/user.js';
 
 /** The groups of Kubernetes, whether or not a cluster serves them: clients trust their types. */

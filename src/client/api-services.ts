@@ -2,6 +2,9 @@ import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.j
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { ClusterClient } from './cluster-client.js';
 
+/** The server that receives the requests for a group. Ordinary: Annex, unless another server has the group. */
+export type GroupRoute = 'Ordinary' | 'Cluster' | 'Annex';
+
 export const API_SERVICES = '/apis/apiregistration.k8s.io/v1/apiservices';
 
 /** The label that kube-apiserver maintains on APIServices of CustomResourceDefinitions. */

@@ -1,6 +1,6 @@
 import { type JsonObject, objectsOf, stringsOf, textOf } from '../apimachinery/json/json.js';
 import { objectAt } from '../apimachinery/json/json.js';
-import { eachMetadata } from './adoption/lists.js';
+import { eachMetadata } from './lists.js';
 import { type ClusterClient, ClusterError } from './cluster-client.js';
 
 /** The maximum number of dependents that messages name. */

@@ -1,8 +1,8 @@
 import { type JsonObject, objectsOf } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
-import { missingInDiscovery } from '../client/adoption/discovery.js';
-import { discoveredType } from '../controllers/adoption/switch/cluster-definitions.js';
-import type { KubeApiserver, KubeApiservers } from '../controllers/adoption/switch/kube-apiservers.js';
+import { missingInDiscovery } from '../adoption/preflight/discovery.js';
+import { discoveredType } from '../adoption/cluster/cluster-definitions.js';
+import type { KubeApiserver, KubeApiservers } from '../adoption/cluster/kube-apiservers.js';
 import { isConditionTrue } from '../registry/customresource/definition.js';
 import { messageOf } from '../util/error-message.js';
 import { NEVER_ABORTED } from '../util/never-aborted.js';

@@ -1,7 +1,7 @@
 import { readClusterUid } from '../aggregation/cluster-uid.js';
 import { ClusterClient } from '../client/cluster-client.js';
 import type { Options } from '../server/options/options.js';
-import { KubeApiservers } from '../controllers/adoption/switch/kube-apiservers.js';
+import { KubeApiservers } from '../adoption/cluster/kube-apiservers.js';
 import type { Clock } from '../util/clock.js';
 import { servedAuthorities } from './authorities.js';
 import { checkAdoptions } from './adoptions.js';

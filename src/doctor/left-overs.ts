@@ -1,9 +1,9 @@
-import { ADOPTION_PREFIX, ADOPTION_STAGE, groupOf } from '../apimachinery/meta/adopted-definitions.js';
+import { ADOPTION_PREFIX, ADOPTION_STAGE } from '../adoption/protocol/names.js';
 import { type JsonObject, objectAt, objectsOf, stringAt } from '../apimachinery/json/json.js';
-import { SERVED_BEFORE } from '../controllers/adoption/switch/cluster-definitions.js';
+import { SERVED_BEFORE } from '../adoption/cluster/cluster-definitions.js';
 import type { Cluster } from './cluster.js';
 import { failed, type Finding, ok, skipped, warning } from './finding.js';
-import { nameOf } from '../apimachinery/meta/meta.js';
+import { nameOf, groupOf } from '../apimachinery/meta/meta.js';
 import { append } from '../util/append.js';
 
 const CHECK = 'left-overs of adoptions';

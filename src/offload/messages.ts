@@ -1,4 +1,5 @@
 import { ApiError, type StatusDetails } from '../apimachinery/meta/errors.js';
+import type { JsonObject } from '../apimachinery/json/json.js';
 import type { AdmissionOperation } from '../admission/interfaces.js';
 import type { UserInfo } from '../authentication/user/user.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../authorization/authorizer/interfaces.js';
@@ -178,7 +179,12 @@ export interface SerializedError {
   readonly stack?: string | undefined;
   /** The name of the error's class, so that errors caused by a bug in the program keep it. */
   readonly name?: string | undefined;
-  readonly api?: { readonly code: number; readonly reason: string; readonly details: StatusDetails | undefined };
+  readonly api?: {
+    readonly code: number;
+    readonly reason: string;
+    readonly details: StatusDetails | undefined;
+    readonly metadata: JsonObject;
+  };
   readonly storage?: {
     readonly code: StorageErrorCode;
     readonly revision: Revision | undefined;
@@ -190,7 +196,10 @@ export interface SerializedError {
 export function serializeError(error: unknown): SerializedError {
   const message = messageOf(error);
   if (error instanceof ApiError) {
-    return { message, api: { code: error.code, reason: error.reason, details: error.details } };
+    return {
+      message,
+      api: { code: error.code, reason: error.reason, details: error.details, metadata: error.metadata },
+    };
   }
   if (error instanceof StorageError) {
     const { revision, current, undecodable } = error.info;
@@ -200,7 +209,7 @@ export function serializeError(error: unknown): SerializedError {
 }
 
 export function deserializeError({ message, stack, name, api, storage }: SerializedError): Error {
-  if (api !== undefined) return new ApiError(api.code, api.reason, message, api.details);
+  if (api !== undefined) return new ApiError(api.code, api.reason, message, api.details, api.metadata);
   if (storage !== undefined) {
     const { code, revision, current, undecodable } = storage;
     return new StorageError(code, message, {

@@ -4,7 +4,7 @@ import { parseJsonSliced } from '../apimachinery/json/decode-sliced.js';
 import type { Attributes, CachedObject, Representation } from './cacher/interfaces.js';
 import type { StoredObject } from './interfaces.js';
 import { StorageError } from './errors.js';
-import { INCOMPLETE } from './record.js';
+import { INCOMPLETE, isShownAsStored } from './record.js';
 import { stepByStep } from '../scheduling/slicer.js';
 import { SLICED_DECODE_BYTES } from '../scheduling/thresholds.js';
 import { describeUndecodable, undecodable } from './undecodable.js';
@@ -44,7 +44,7 @@ export class DetachedObject implements CachedObject {
   }
 
   render(representation: Representation): Uint8Array {
-    return representation.identity === true && !this.incomplete ? this.bytes : representation.render(this);
+    return isShownAsStored(this, representation) ? this.bytes : representation.render(this);
   }
 }
 

@@ -15,6 +15,12 @@ const HEADER_BYTES = 2;
 
 /** The type adds data to the object on every read, such as defaults, so its text is never sent unchanged. */
 export const INCOMPLETE = 1;
+/** Reports whether an object's stored bytes are its representation, which has `identityUpTo` if that may be so. */
+export const isShownAsStored = (
+  { revision, flags }: Pick<StoredObject, 'revision' | 'flags'>,
+  { identityUpTo }: { readonly identityUpTo?: Revision },
+): boolean => identityUpTo !== undefined && revision <= identityUpTo && (flags & INCOMPLETE) === 0;
+
 /** A server-side apply left members that are never shown, such as an empty list in metadata: kube-apiserver counts their removal as a change. */
 export const UNSEEN_MEMBERS = 2;
 

@@ -38,7 +38,7 @@ export function colored(color: string, id?: string): SelectionPredicate {
 
 export const identity: Representation = {
   id: 'identity',
-  identity: true,
+  identityUpTo: Infinity,
   render: (object) => object.bytes,
   separator: ',',
 };

@@ -3,7 +3,6 @@ import type { ConfigurationSource } from '../../admission/sources.js';
 import { compareUtf8, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../../client/cluster-client.js';
 import { type Clock, sleep } from '../../util/clock.js';
-import { ADOPTION_PREFIX } from '../../apimachinery/meta/adopted-definitions.js';
 import { discover, groupVersionPath } from './served-versions.js';
 
 const GROUP = 'admissionregistration.k8s.io';
@@ -26,11 +25,10 @@ export interface ClusterConfigurationsOptions {
   readonly clock: Clock;
   readonly resource: string;
   readonly kind: string;
+  /** Reports whether a configuration concerns only what the cluster itself serves, by its name. */
+  readonly ignores: (name: string) => boolean;
   readonly events: ConfigurationEvents;
 }
-
-/** Configurations of adoptions concern the cluster's own copy of what Annex serves. */
-const appliesToAnnex = ({ metadata: { name = '' } }: KubeObject): boolean => !name.startsWith(ADOPTION_PREFIX);
 
 /** The configurations of one kind in the cluster, followed by a watch. While the cluster is unreachable, the last known ones apply. */
 export class ClusterConfigurations<T extends KubeObject = KubeObject> implements ConfigurationSource<T> {
@@ -57,7 +55,9 @@ export class ClusterConfigurations<T extends KubeObject = KubeObject> implements
 
   objects(): readonly T[] {
     const byName = (a: T, b: T): number => compareUtf8(a.metadata.name ?? '', b.metadata.name ?? '');
-    return (this.sorted ??= [...this.byName.values()].filter(appliesToAnnex).sort(byName));
+    return (this.sorted ??= [...this.byName.values()]
+      .filter((one) => !this.options.ignores(one.metadata.name ?? ''))
+      .sort(byName));
   }
 
   synced(): boolean {

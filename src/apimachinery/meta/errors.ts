@@ -38,6 +38,8 @@ export class ApiError extends Error {
     readonly reason: string,
     message: string,
     readonly details?: StatusDetails,
+    /** The list metadata of the Status. */
+    readonly metadata: JsonObject = {},
   ) {
     super(message);
   }
@@ -46,7 +48,7 @@ export class ApiError extends Error {
     return {
       kind: 'Status',
       apiVersion: 'v1',
-      metadata: {},
+      metadata: this.metadata,
       status: 'Failure',
       ...(this.message === '' ? {} : { message: this.message }),
       ...(this.reason === '' ? {} : { reason: this.reason }),

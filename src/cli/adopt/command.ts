@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type JsonObject, objectAt, objectsOf, textOf } from '../../apimachinery/json/json.js';
-import type { Cluster } from '../../client/adoption/lists.js';
+import type { Cluster } from '../../client/lists.js';
 import { ClusterClient } from '../../client/cluster-client.js';
 import type { Clock } from '../../util/clock.js';
 import { Progress } from '../progress.js';

@@ -1,8 +1,8 @@
 import { type JsonObject, objectAt, objectsOf, stringAt, stringsOf, textOf } from '../../apimachinery/json/json.js';
-import type { MatchingAdmission } from '../../client/adoption/admission.js';
-import { type Cluster, eachMetadata, listAll } from '../../client/adoption/lists.js';
-import { readinessOf } from '../../client/adoption/readiness.js';
-import { serviceAccount } from '../../client/adoption/rights.js';
+import type { MatchingAdmission } from '../../adoption/preflight/admission.js';
+import { type Cluster, eachMetadata, listAll } from '../../client/lists.js';
+import { readinessOf } from '../../adoption/preflight/readiness.js';
+import { serviceAccount } from '../../adoption/preflight/rights.js';
 import { dependentsOf, nameOfCollection } from '../../client/dependents.js';
 
 /** The number of objects of each type whose size is measured. */

@@ -2,12 +2,12 @@ import { Command, Option } from 'commander';
 import { type JsonObject, objectAt, objectsOf, stringAt, textOf } from '../../apimachinery/json/json.js';
 import { conditionsOf } from '../../apimachinery/meta/conditions.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import { type Cluster, eachMetadata } from '../../client/adoption/lists.js';
+import { type Cluster, eachMetadata } from '../../client/lists.js';
 import { type Dependents, dependentsOf, nameOfCollection, nameOfDependent } from '../../client/dependents.js';
 import type { Clock } from '../../util/clock.js';
 import { ADOPTIONS, seconds, withCluster } from './command.js';
 import { printLine, waitFor } from './wait.js';
-import { may, serviceAccount } from '../../client/adoption/rights.js';
+import { may, serviceAccount } from '../../adoption/preflight/rights.js';
 
 const MERGE = 'application/merge-patch+json';
 /** Small writes per second that raise the cluster's revision: about what a small control plane can take. */

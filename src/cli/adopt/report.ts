@@ -1,7 +1,7 @@
 import { toYaml } from '../../apimachinery/yaml/yaml.js';
 import { sizeText } from '../../util/text/size-text.js';
 import type { Plan, TypePlan } from './plan.js';
-import { serviceAccount } from '../../client/adoption/rights.js';
+import { serviceAccount } from '../../adoption/preflight/rights.js';
 
 /** Formats a plan as text. */
 export function planText(plan: Plan, account: string): string {

@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import { objectAt, objectsOf, stringAt } from '../../apimachinery/json/json.js';
-import { ADOPTION_STAGE, groupOf } from '../../apimachinery/meta/adopted-definitions.js';
+import { ADOPTION_STAGE } from '../../adoption/protocol/names.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import type { Clock } from '../../util/clock.js';
 import { ADOPTIONS, withCluster } from './command.js';
-import { nameOf } from '../../apimachinery/meta/meta.js';
+import { nameOf, groupOf } from '../../apimachinery/meta/meta.js';
 
 type Cluster = Pick<ClusterClient, 'call'>;
 

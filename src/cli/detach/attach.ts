@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { DETACHED } from '../../client/detached.js';
 import { type JsonObject, objectAt, objectsOf, stringAt, textOf } from '../../apimachinery/json/json.js';
 import { nameOf } from '../../apimachinery/meta/meta.js';
-import type { Cluster } from '../../client/adoption/lists.js';
+import type { Cluster } from '../../client/lists.js';
 import type { Clock } from '../../util/clock.js';
 import { withCluster } from '../adopt/command.js';
 import { printLine } from '../adopt/wait.js';

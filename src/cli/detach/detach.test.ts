@@ -2,7 +2,7 @@ import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { DETACHED } from '../../client/detached.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { type KubeObject, nameOf } from '../../apimachinery/meta/meta.js';
-import type { Cluster } from '../../client/adoption/lists.js';
+import type { Cluster } from '../../client/lists.js';
 import { attach } from './attach.js';
 import { detach, type DetachOptions } from './detach.js';
 import { API_SERVICES, configMapPath } from './record.js';

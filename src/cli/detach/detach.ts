@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { DETACHED } from '../../client/detached.js';
 import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { ADOPTION_PREFIX } from '../../apimachinery/meta/adopted-definitions.js';
+import { ADOPTION_PREFIX } from '../../adoption/protocol/names.js';
 import { formatTime, nameOf } from '../../apimachinery/meta/meta.js';
-import { type Cluster, listAll } from '../../client/adoption/lists.js';
+import { type Cluster, listAll } from '../../client/lists.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { withTimeout } from '../../util/with-timeout.js';
 import { withCluster } from '../adopt/command.js';

@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import { pipeline } from 'node:stream';
 import { isNativeError } from 'node:util/types';
 import { quote } from '../../apimachinery/meta/meta.js';
+import { urlFault } from '../../apimachinery/validation/url-fault.js';
 import type { Cancellation } from '../../util/cancellation.js';
 import { currentSpan } from '../../util/tracing.js';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
@@ -61,21 +62,26 @@ export class HttpsTransport implements WebhookTransport {
       const { response, location } = await this.send(call, call.method === 'POST' ? body : NOTHING, limit);
       if (location === undefined) return response;
       const keepsMethod = response.status === 307 || response.status === 308;
-      if (!URL.canParse(location, call.url.href)) throw new Error(`failed to parse Location header ${quote(location)}`);
-      call.url = this.redirected(location, call.url);
+      if (!URL.canParse(location, call.url.href)) {
+        const why = `parse ${quote(location)}: ${urlFault(location) ?? 'invalid URL'}`;
+        throw new Error(`failed to parse Location header ${quote(location)}: ${why}`);
+      }
+      call.url = new URL(location, call.url);
+      this.checkRedirect(call.url);
       if (!keepsMethod) call.method = 'GET';
-      if (++call.redirects >= MAX_REDIRECTS) throw new Error(`stopped after ${String(MAX_REDIRECTS)} redirects`);
+      if (++call.redirects >= MAX_REDIRECTS) {
+        call.location = location;
+        throw new Error(`stopped after ${String(MAX_REDIRECTS)} redirects`);
+      }
     }
   }
 
-  private redirected(location: string, from: URL): URL {
-    const url = new URL(location, from);
+  private checkRedirect(url: URL): void {
     const scheme = url.protocol.slice(0, -1);
     // node:https would call port 443 of this machine.
     if (scheme !== 'http' && scheme !== 'https') throw new Error(`unsupported protocol scheme ${quote(scheme)}`);
     if (this.remote.staysOnServer === true && url.origin !== this.remote.url.origin)
       throw new Error('a redirect to another server is not followed');
-    return url;
   }
 
   private async send(call: Call, body: Buffer, limit: CallLimit): Promise<Answered> {
@@ -164,14 +170,15 @@ export class HttpsTransport implements WebhookTransport {
     });
   }
 
-  private wrap(error: unknown, { method, url, onReusedConnection }: Call, timedOut: boolean): ResponseError {
+  private wrap(error: unknown, { url, location, onReusedConnection }: Call, timedOut: boolean): ResponseError {
     const { dial, timeout, ca } = this.remote;
     // Kubernetes includes the port of a service even if it is the default port of https.
     const shown =
-      dial === undefined
-        ? redactedAddress(url.href)
+      location !== undefined || dial === undefined
+        ? redactedAddress(location ?? url.href)
         : `${url.protocol}//${hostAndPort(url)}${url.pathname}${url.search}`;
-    const where = `${method === 'POST' ? 'Post' : 'Get'} "${shown}"`;
+    // Go names the method of the first request, whatever the redirects made of it.
+    const where = `Post "${shown}"`;
     if (timedOut) {
       const whose = timeout === 'request' ? '' : ' (Client.Timeout exceeded while awaiting headers)';
       return new ResponseError(`${where}: context deadline exceeded${whose}`, { timeout: true });
@@ -193,6 +200,8 @@ interface Call {
   method: 'POST' | 'GET';
   url: URL;
   redirects: number;
+  /** The redirect at which it was given up, as the server wrote it. */
+  location?: string;
   /** True if it failed on a connection that had served other requests before. */
   onReusedConnection: boolean;
 }

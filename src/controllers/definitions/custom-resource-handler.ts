@@ -9,19 +9,19 @@ import {
 } from '../../registry/customresource/definition.js';
 import { CompiledDefinition, compileSliced } from '../../registry/customresource/compiled.js';
 import { customAttributes } from '../../registry/customresource/attributes.js';
-import type { HandoverReason } from '../../registry/generic/handover.js';
+import type { Handover, HandoverReason } from '../../registry/generic/handover.js';
 import { serveDefinition } from '../../registry/customresource/serve.js';
-import type { OffloadConversion } from '../../registry/customresource/serve-options.js';
+import type { OffloadConversion, Verification } from '../../registry/customresource/serve-options.js';
 import type { Conversion } from '../../registry/customresource/conversion/conversion.js';
 import { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend, StoreBackend } from '../../storage/interfaces.js';
+import type { VerifiedMarks } from '../../storage/verified-marks.js';
 import { isOnMainLog } from '../../storage/routed-backend.js';
 import { sliced } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
-import { leavingOf } from './leaving.js';
 
 /** How long watches under an earlier definition may still receive the last events. */
 const WATCH_GRACE_MILLIS = 1000;
@@ -40,10 +40,14 @@ export interface ServingOptions {
   readonly conversionOf: (definition: Definition) => Conversion;
   /** Converts large objects to other versions on another thread. */
   readonly offloadConversion: OffloadConversion;
+  /** Where it is kept what was verified, and how to read the newest definition; undefined if that is not kept. */
+  readonly verified?: { readonly marks: VerifiedMarks; newest(name: string): Promise<KubeObject | undefined> };
   /** Definitions of Annex's own types, which are not stored as objects. */
   readonly own?: readonly KubeObject[];
   /** Notified of each definition before it is served, and when it is gone. */
   readonly observer?: { seen(crd: KubeObject): void; gone(crd: KubeObject): void };
+  /** Knows which types another server is about to serve. */
+  readonly handover?: Pick<Handover, 'relist'>;
   /** Guards the writes to a type before they reach the store. */
   readonly gate?: WriteGate;
   readonly onError: (name: string, error: unknown) => void;
@@ -227,7 +231,7 @@ export class CustomResourceHandler {
     const terminating = isConditionTrue(crd, 'Terminating');
     const established = isConditionTrue(crd, 'Established');
     const before = this.serving.get(name);
-    const leaving = leavingOf(crd, before?.leaving);
+    const leaving = this.options.handover?.relist(crd, before?.leaving);
     const state = { compilation, terminating, established, leaving };
     if (before !== undefined && isSameState(before, state)) return;
     const store = this.store(crd);
@@ -244,6 +248,7 @@ export class CustomResourceHandler {
       clock: this.options.clock,
       cbor: this.options.cbor,
       offloadConversion: this.options.offloadConversion,
+      verification: this.verificationOf(definition.name, compilation.inputs),
     };
     const { groupResource } = store;
     before?.retired.abort();
@@ -258,6 +263,20 @@ export class CustomResourceHandler {
     const [hidden] =
       apis.length > 0 ? [] : serveDefinition(options, ({ version }) => version.name === definition.storageVersion);
     registry.install({ groupResource, apis, hidden, groupPriority: CUSTOM_GROUP_PRIORITY });
+  }
+
+  private verificationOf(name: string, { uid, generation }: Inputs): Verification | undefined {
+    const { verified, backend } = this.options;
+    return (
+      verified && {
+        marks: verified.marks,
+        isShared: backend.presence !== undefined,
+        isNewest: async () => {
+          const newest = await verified.newest(name);
+          return newest?.metadata.uid === uid && newest.metadata.generation === generation;
+        },
+      }
+    );
   }
 
   /** Running watches survive a change of conditions, but not a change of what is served. */

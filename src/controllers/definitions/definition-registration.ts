@@ -1,12 +1,11 @@
 import { servedVersions } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import { deepCopy, objectAt } from '../../apimachinery/json/json.js';
 import { conditionsOf, transitionTime } from '../../apimachinery/meta/conditions.js';
-import { hasDeletionTimestamp, type KubeObject, nameOf } from '../../apimachinery/meta/meta.js';
+import { hasDeletionTimestamp, type KubeObject, nameOf, groupOf } from '../../apimachinery/meta/meta.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { exceptConflicts } from '../errors.js';
-import { groupOf } from '../../apimachinery/meta/adopted-definitions.js';
 
 const CONDITION = 'Registered';
 

@@ -1,4 +1,4 @@
-import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
+import { hasDeletionTimestamp, type KubeObject, groupOf } from '../../apimachinery/meta/meta.js';
 import { deepEqual } from '../../apimachinery/json/json.js';
 import { isConditionTrue } from '../../registry/customresource/definition.js';
 import {
@@ -16,7 +16,6 @@ import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import type { CustomResourceHandler } from './custom-resource-handler.js';
 import { exceptConflicts } from '../errors.js';
-import { groupOf } from '../../apimachinery/meta/adopted-definitions.js';
 
 /** How long creations that began before a definition was marked as terminating may take to end, so that their objects are found. */
 const SETTLE_MILLIS = 250;

@@ -48,7 +48,7 @@ export function representationOfItem(
 const needsEncoding = (
   view: VersionView,
   { encoding, pretty, as }: Pick<NegotiatedMedia, 'encoding' | 'pretty' | 'as'>,
-) => as === 'Table' || encoding !== 'json' || pretty || (as === undefined && view.json.identity !== true);
+) => as === 'Table' || encoding !== 'json' || pretty || (as === undefined && view.json.identityUpTo !== Infinity);
 
 /** Reports whether encoding an object takes long enough to be done on a worker thread. */
 export function isLargeObject(

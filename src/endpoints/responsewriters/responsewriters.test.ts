@@ -67,7 +67,7 @@ function cached(object: KubeObject, revision: number): CachedObject {
       return JSON.parse(bytes.toString()) as KubeObject;
     },
     render: (representation: Representation) => {
-      if (representation.identity === true) return bytes;
+      if (representation.identityUpTo === Infinity) return bytes;
       let rendered = made.get(representation.id);
       if (rendered === undefined) {
         rendered = representation.render(one);
@@ -136,9 +136,9 @@ function viewOf(kind: string, groupVersion: string, custom: boolean, convertor: 
     version: { name: 'v1', table: convertor },
     groupVersion,
     id,
-    json: { id, identity: true, separator: ',', render: (object: CachedObject) => object.bytes },
+    json: { id, identityUpTo: Infinity, separator: ',', render: (object: CachedObject) => object.bytes },
     listItem: custom
-      ? { id, identity: true, separator: ',', render: (object: CachedObject) => object.bytes }
+      ? { id, identityUpTo: Infinity, separator: ',', render: (object: CachedObject) => object.bytes }
       : {
           id: `${id}/item`,
           separator: ',',

@@ -1,4 +1,5 @@
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
+import type { VerifiedMarks } from '../../storage/verified-marks.js';
 import type { Clock } from '../../util/clock.js';
 import type { ResourceStore } from '../generic/store/resource-store.js';
 import type { ResourceType } from '../rest/interfaces.js';
@@ -20,8 +21,18 @@ export interface ServeOptions {
   readonly watchCancellation: AbortSignal;
   readonly clock: Clock;
   readonly cbor: boolean;
+  /** Undefined if it is not kept what was verified. */
+  readonly verification?: Verification | undefined;
   /** Makes another thread show a large object of the type in another version; undefined if this thread has to do it. */
   readonly offloadConversion?: OffloadConversion | undefined;
+}
+
+export interface Verification {
+  readonly marks: VerifiedMarks;
+  /** True if other processes write to the store, too. */
+  readonly isShared: boolean;
+  /** Reports whether the definition is still the newest one, by a read that includes every write acknowledged before the call. */
+  isNewest(): Promise<boolean>;
 }
 
 export type OffloadConversion = (

@@ -1,4 +1,3 @@
-import { sleep } from '../../util/clock.js';
 import { type StoredApi, storedApi } from '../generic/store/api-registry.js';
 import type { OffloadableDefinition } from '../rest/served.js';
 import { customAttributes } from './attributes.js';
@@ -8,6 +7,7 @@ import { resourceType } from './resource-type.js';
 import { servedScale } from './scale-storage.js';
 import type { ServeOptions } from './serve-options.js';
 import { servedVersion } from './served-version.js';
+import { keepVerified } from './verified-forms.js';
 import { CustomView } from './view.js';
 
 /** Returns everything needed to serve a definition: one API for each wanted version, over one store. */
@@ -25,14 +25,16 @@ export function serveDefinition(
   const attributes = customAttributes(definition, 'shown');
   return [...compiled.values()].filter(isWanted).map((version) => {
     const view = viewOf(options, version, formOf, offloadable);
-    void verifyLater(view, options);
+    if (view.showsStoredVersion) void keepVerified(view, version, options);
     const served = servedVersion(options, { type, compiled: version, view, formOf, offloadable });
     const { store, terminating } = options;
     const { prepare } = served;
     const own =
       prepare === undefined
         ? store
-        : store.withCache(new ConvertedCache(store.cache, prepare, (object) => view.attributes(object, attributes)));
+        : store.withCache(
+            new ConvertedCache(store.cache, prepare, (object) => view.attributes(object, attributes), options.clock),
+          );
     const api = storedApi(served, own, terminating);
     return { ...api, scale: servedScale(served, own, api.storage) };
   });
@@ -63,15 +65,4 @@ function viewOf(
         ? undefined
         : (object) => offloadConversion({ groupVersion, offloadable }, store.resource, object),
   });
-}
-
-/** The time in milliseconds that requests under an earlier definition get to end before stored objects are verified. */
-const SETTLE_MILLIS = 1000;
-
-async function verifyLater(view: CustomView, options: ServeOptions): Promise<void> {
-  const { store, signal, clock } = options;
-  if (store.cache.size() > 0 || options.epoch > 1) await sleep(clock, SETTLE_MILLIS, signal);
-  if (signal.aborted) return;
-  await store.cache.ready();
-  await view.verify(store.cache.peekAll(''), signal, clock);
 }

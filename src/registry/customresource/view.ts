@@ -4,6 +4,7 @@ import { undecodable } from '../../storage/undecodable.js';
 import { deepEqual, type JsonObject, textAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Attributes, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
+import type { Revision } from '../../storage/interfaces.js';
 import { parseJson } from '../../apimachinery/json/decode.js';
 import { ConversionPending } from '../../managedfields/interfaces.js';
 import type { CompiledVersion } from './compiled.js';
@@ -25,6 +26,11 @@ export interface CustomViewOptions {
   readonly offload?: ((object: CachedObject) => Promise<ConvertedObject> | undefined) | undefined;
 }
 
+/** Below the revisions of all objects. */
+const NOTHING = -1;
+/** The number of objects that are passed over between two looks at the clock. */
+const SKIPPED_PER_STEP = 100;
+
 /** An object in a version other than the stored one: its JSON, and its attributes for selectors. */
 export interface ConvertedObject {
   readonly bytes: Uint8Array;
@@ -44,7 +50,7 @@ interface PendingConversion {
  * `prepare` must be called first.
  */
 export class CustomView {
-  readonly json: Representation & { identity: boolean };
+  readonly json: Representation & { identityUpTo: Revision };
   /** The bytes of remotely converted objects, and conversions under way. Entries live as long as the objects. */
   private readonly converted = new WeakMap<CachedObject, Uint8Array | Promise<void>>();
   /** The attributes of objects. Entries live as long as the objects are in the cache. */
@@ -54,12 +60,17 @@ export class CustomView {
   constructor(private readonly options: CustomViewOptions) {
     this.json = {
       id: options.id,
-      identity: false,
+      identityUpTo: NOTHING,
       separator: ',',
       render: (object) => this.bytes(object),
       isMade: (object) => this.converted.get(object) instanceof Uint8Array,
     };
     this.sameVersion = Buffer.from(`{"apiVersion":${JSON.stringify(options.groupVersion)},`);
+  }
+
+  /** True if the version is the one in which objects are stored. */
+  get showsStoredVersion(): boolean {
+    return this.options.isStorage;
   }
 
   /** Throws ConversionPending if the object has to be prepared first. */
@@ -160,23 +171,53 @@ export class CustomView {
 
   /**
    * Checks all objects of the type in slices; if all look as stored, their bytes are shown from now on. Writes under an earlier
-   * definition must have ended before. Later writes use this definition and need no check. Ends early when the signal aborts.
+   * definition must have ended before. Later writes use this definition and need no check. Ends early when the signal aborts. Objects up
+   * to the revision `known` need no check. Returns true if the bytes of all objects are shown.
    */
-  async verify(objects: Iterable<CachedObject>, signal: AbortSignal, clock: Pick<Clock, 'monotonic'>): Promise<void> {
-    if (!this.options.isStorage) return;
-    const large: CachedObject[] = [];
-    if (!(await inBackground(this.areStoredFormsCurrent(objects, large, signal), clock))) return;
-    for (const object of large) if (signal.aborted || !(await this.isLargeStoredFormCurrent(object, clock))) return;
-    this.json.identity = !signal.aborted;
+  async verify(
+    objects: Iterable<CachedObject>,
+    signal: AbortSignal,
+    clock: Pick<Clock, 'monotonic'>,
+    known: Revision = NOTHING,
+  ): Promise<boolean> {
+    if (!this.showsStoredVersion) return false;
+    const isCurrent = await this.areCurrent(objects, signal, clock, known);
+    if (signal.aborted) return false;
+    this.json.identityUpTo = isCurrent ? Infinity : known;
+    return isCurrent;
   }
 
-  /** Reports whether all objects look as stored. Large objects are collected in `large` for later. */
+  /** Shows the stored bytes of objects up to a revision, which are known to look as stored. */
+  trust(revision: Revision): void {
+    if (this.showsStoredVersion) this.json.identityUpTo = revision;
+  }
+
+  private async areCurrent(
+    objects: Iterable<CachedObject>,
+    signal: AbortSignal,
+    clock: Pick<Clock, 'monotonic'>,
+    known: Revision,
+  ): Promise<boolean> {
+    const large: CachedObject[] = [];
+    if (!(await inBackground(this.areStoredFormsCurrent(objects, large, signal, known), clock))) return false;
+    for (const object of large)
+      if (signal.aborted || !(await this.isLargeStoredFormCurrent(object, clock))) return false;
+    return true;
+  }
+
+  /** Reports whether all objects after the revision `known` look as stored. Large objects are collected in `large` for later. */
   private *areStoredFormsCurrent(
     objects: Iterable<CachedObject>,
     large: CachedObject[],
     signal: AbortSignal,
+    known: Revision,
   ): Generator<undefined, boolean> {
+    let skipped = 0;
     for (const object of objects) {
+      if (object.revision <= known) {
+        if (++skipped % SKIPPED_PER_STEP === 0) yield;
+        continue;
+      }
       // Incomplete objects are checked each time they are shown.
       if (object.incomplete) continue;
       if (signal.aborted || object.undecodable) return false;

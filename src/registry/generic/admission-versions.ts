@@ -1,4 +1,6 @@
 import type { AttributeVersions } from '../../admission/interfaces.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { newInternalError } from '../../apimachinery/meta/errors.js';
 import { DecodeError } from '../../apimachinery/scheme/decode-error.js';
 import type { AdmissionView, ServedVersion } from '../rest/served.js';
@@ -36,15 +38,22 @@ class VersionsOf implements AttributeVersions {
 export const soleVersion = (decode: ServedVersion['decode']): AttributeVersions => ({
   equivalents: [],
   convert: (object) => object,
-  complete: (changed) => decodeOrInternalError(() => decode({ value: changed, duplicates: [] }, false).object),
+  complete: (changed, _kind, how) => decodeMutated(decode, changed, how),
   onContentsReplaced: () => undefined,
   mergeType: () => undefined,
 });
 
-/** Turns a decode error into an internal error: a mutation that does not fit the kind is not the client's fault. */
-export function decodeOrInternalError<T>(decode: () => T): T {
+/** Decodes the result of a mutation. Throws internal errors: a mutation that does not fit the kind is not the client's fault. */
+export function decodeMutated(
+  decode: ServedVersion['decode'],
+  changed: JsonObject,
+  { strict = false }: { readonly strict?: boolean } = {},
+): KubeObject {
   try {
-    return decode();
+    const { object, strictErrors } = decode({ value: changed, duplicates: [] }, strict);
+    if (strictErrors.length === 0) return object;
+    // The fields of what a JSON patch made are sorted.
+    throw newInternalError(`strict decoding error: ${[...strictErrors].sort().join(', ')}`);
   } catch (error) {
     if (error instanceof DecodeError) throw newInternalError(error.message);
     throw error;

@@ -34,7 +34,7 @@ test('a record flags an incomplete object without changing its bytes', () => {
 test('an incomplete object is rendered even in an identity representation', () => {
   const identity: Representation = {
     id: 'identity',
-    identity: true,
+    identityUpTo: Infinity,
     separator: ',',
     render: (object: CachedObject) => Buffer.from(`rendered ${object.key}`),
   };

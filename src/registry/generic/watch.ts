@@ -1,11 +1,10 @@
-import { RELIST_ELSEWHERE_MESSAGE } from '../../apimachinery/meta/adopted-definitions.js';
 import { type ApiError, newResourceExpired } from '../../apimachinery/meta/errors.js';
 import type { CacheWatchOptions, ReadAt, Watcher, WatchReceiver } from '../../storage/cacher/interfaces.js';
 import { StorageError } from '../../storage/errors.js';
 import { interpretStorageError } from '../../storage/interpret-error.js';
 import { parseResourceVersion } from '../../storage/resource-version.js';
 import type { WatchOptions } from '../rest/storage.js';
-import { handoverReason } from './handover.js';
+import { handoverReason, RELIST_ELSEWHERE_MESSAGE } from './handover.js';
 import type { ResourceStore } from './store/resource-store.js';
 
 /** kube-apiserver's message for a type that it serves without a watch cache. */

@@ -1,12 +1,13 @@
+import { isCopy } from '../../adoption/protocol/stages.js';
 import type { X509Certificate } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../../admission/chain.js';
 import { AdmissionMetrics } from '../../admission/metrics.js';
 import type { AdmissionChain, AdmissionPlugin } from '../../admission/interfaces.js';
 import type { NamespaceSource, ParamSource } from '../../admission/sources.js';
-import { AdoptedDefinitions, isCopy } from '../../apimachinery/meta/adopted-definitions.js';
-import { adoptionGate } from '../../aggregation/adoption-gate.js';
-import { AdoptionWrites } from '../../controllers/adoption/return/adoption-writes.js';
+import { AdoptedDefinitions } from '../../adoption/handover/adopted-definitions.js';
+import { adoptionGate } from '../../adoption/handover/adoption-gate.js';
+import { AdoptionWrites } from '../../adoption/handover/adoption-writes.js';
 import { ApiServices, type ApiServicesOptions, type ServedGroupVersion } from '../../aggregation/api-services.js';
 import { kubernetesGroups } from '../../aggregation/cluster-groups.js';
 import { ClusterNamespaces } from '../../aggregation/cluster-namespaces.js';
@@ -21,7 +22,8 @@ import { recordInCluster } from '../../aggregation/cluster-events.js';
 import { DefinitionRegistration } from '../../controllers/definitions/definition-registration.js';
 import { LocalClients } from '../../registry/generic/loopback/local-client.js';
 import { adoptionDefinition } from '../../registry/builtin/kubeannex/adoptions.js';
-import { RESOURCE_DEFINITIONS, resourceDefinitionType } from '../../registry/builtin/kubeannex/resource-definitions.js';
+import { resourceDefinitionType } from '../../registry/apiextensions/resourcedefinition/type.js';
+import { RESOURCE_DEFINITIONS } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import { LocalParams } from '../../registry/sources/local-params.js';
 import type { Backend } from '../../storage/interfaces.js';
 import { messageOf } from '../../util/error-message.js';
@@ -188,6 +190,7 @@ function registrationOf(
       onError: errorLogger({ logger }, 'definition'),
       own: [adoptionDefinition()],
       observer: adopted,
+      handover: adopted,
       gate: writes,
       leavesObjects: isCopy,
       signal,

@@ -18,7 +18,8 @@ import { RoutedCacher } from '../../storage/cacher/routed-cacher.js';
 import type { Backend } from '../../storage/interfaces.js';
 import type { StoreOutage } from '../../storage/outage.js';
 import { LogIdentities } from '../../storage/log-identity.js';
-import { routedBackend, wrapLogs } from '../../storage/routed-backend.js';
+import { type LogSet, routedBackend, wrapLogs } from '../../storage/routed-backend.js';
+import { forgettingMarks, VerifiedMarks } from '../../storage/verified-marks.js';
 import type { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
 import { metricsRegistry } from '../../util/metrics/metrics.js';
 import { effectiveVersion } from '../../util/effective-version.js';
@@ -33,6 +34,7 @@ import { registerHistoryMetrics } from '../metrics/history-metrics.js';
 import { dropRemovedTypes } from '../metrics/removed-types.js';
 import { registerCacherMetrics, undecodableReporter } from '../metrics/cacher-metrics.js';
 import { installDocuments } from '../http/documents/documents.js';
+import { annexVersion } from '../http/documents/version.js';
 import { handlerMetrics } from '../metrics/handler-metrics.js';
 import { measuredBackend, StoreMetrics } from '../metrics/measured-backend.js';
 import type { OffloadPool } from '../../offload/pool.js';
@@ -75,6 +77,7 @@ const MIN_HISTORY_MILLIS = 15_000;
 /** The foundation of every control plane: the store that the flags select, its watch cache, and the registry of served types. */
 export interface Foundation {
   readonly backend: Backend;
+  readonly marks: VerifiedMarks;
   readonly cacher: Cacher;
   /** Knows whether the store answers. Undefined if it is local. */
   readonly outage: StoreOutage | undefined;
@@ -118,7 +121,7 @@ export async function openFoundation(
   registerHistoryMetrics(stores, metrics);
   const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory, outage };
   const logs = wrapLogs(encryption?.wrap(stores) ?? stores, (backend) => measuredBackend(backend, tools));
-  const backend = logs.others.size === 0 ? logs.main : routedBackend(logs);
+  const { backend, marks } = storeOf(logs, annexVersion(context.root));
   await encryption?.start();
   await waitForStore(() => backend.open(), context);
   const identities = new LogIdentities();
@@ -153,10 +156,23 @@ export async function openFoundation(
       emulation: effectiveVersion.emulation,
       declarative: { gates: featureGates, report },
     });
-  const offload = startOffload({ ...context, report, rules });
-  const offloadConversion: OffloadConversion = (served, resource, object) =>
-    offload.show(served, resource, cbor, object);
-  return { backend, cacher, outage, encryption, registry, cbor, mergeTypes, offload, offloadConversion, install };
+  const common = { backend, marks, cacher, outage, encryption, registry, cbor, mergeTypes, install };
+  return { ...common, ...offloading({ ...context, report, rules }, cbor) };
+}
+
+/** Returns the store of all logs. */
+function storeOf(logs: LogSet, version: string): Pick<Foundation, 'backend' | 'marks'> {
+  const routed = logs.others.size === 0 ? logs.main : routedBackend(logs);
+  const marks = new VerifiedMarks(routed, version);
+  return { backend: forgettingMarks(routed, marks), marks };
+}
+
+function offloading(
+  options: Parameters<typeof startOffload>[0],
+  cbor: boolean,
+): Pick<Foundation, 'offload' | 'offloadConversion'> {
+  const offload = startOffload(options);
+  return { offload, offloadConversion: (served, resource, object) => offload.show(served, resource, cbor, object) };
 }
 
 export interface PlaneParts {

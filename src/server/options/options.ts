@@ -9,7 +9,7 @@ import { featureGates } from '../../util/feature-gates.js';
 import { controllerNames, DISABLED_BY_DEFAULT } from './controller-names.js';
 import { AUTHENTICATION_FLAGS, validateAuthenticationOptions } from './authentication-options.js';
 import { AGGREGATION_FLAGS, validateAggregationOptions } from './aggregation-options.js';
-import { AUDIT_FLAGS } from '../compose/access/audit.js';
+import { AUDIT_FLAGS } from './audit-options.js';
 import { AUTHORIZATION_FLAGS, validateAuthorizationOptions } from './authorization-options.js';
 import {
   bool,

@@ -1,6 +1,6 @@
 import { type JsonObject, objectAt } from '../../../src/apimachinery/json/json.js';
 import type { KubeObject } from '../../../src/apimachinery/meta/meta.js';
-import type { Cluster } from '../../../src/client/adoption/lists.js';
+import type { Cluster } from '../../../src/client/lists.js';
 import { ClusterError } from '../../../src/client/cluster-error.js';
 
 /** A cluster that answers these paths, whatever the query, and decides access reviews by `may`. */

@@ -2,8 +2,8 @@ import { encodedBytes } from '../../../src/storage/object-bytes.js';
 import type { Revision, StagedObject, Staging, StoredObject } from '../../../src/storage/interfaces.js';
 import type { KubeObject } from '../../../src/apimachinery/meta/meta.js';
 import { ClusterError } from '../../../src/client/cluster-client.js';
-import type { Change, Page } from '../../../src/controllers/adoption/collection.js';
-import { keyOf, revisionOf } from '../../../src/controllers/adoption/copier.js';
+import type { Change, Page } from '../../../src/adoption/rehearsal/collection.js';
+import { keyOf, revisionOf } from '../../../src/adoption/rehearsal/copier.js';
 
 interface Event {
   readonly revision: Revision;

@@ -1,4 +1,5 @@
 import { ApiError, newInternalError, type StatusDetails } from '../../../apimachinery/meta/errors.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { quote } from '../../../apimachinery/meta/meta.js';
 
 /** A webhook that could not be called or returned no usable response. Its failure policy decides about the request. */
@@ -35,16 +36,17 @@ export interface ReviewResponseStatus {
   readonly reason: string;
   readonly message: string;
   readonly details: StatusDetails | undefined;
+  readonly metadata: JsonObject;
 }
 
 const BAD_REQUEST = 400;
 
 export function rejection(webhook: string, answered: ReviewResponseStatus | undefined): Rejection {
-  const { code = 0, reason = '', message = '', details } = answered ?? {};
+  const { code = 0, reason = '', message = '', details, metadata } = answered ?? {};
   const deniedBy = `admission webhook ${quote(webhook)} denied the request`;
   const why = message || reason;
   const text = why === '' ? `${deniedBy} without explanation` : `${deniedBy}: ${why}`;
-  return new Rejection(new ApiError(Math.max(code, BAD_REQUEST), reason, text, details));
+  return new Rejection(new ApiError(Math.max(code, BAD_REQUEST), reason, text, details, metadata));
 }
 
 export const dryRunUnsupported = (webhook: string): ApiError =>

@@ -40,7 +40,7 @@ class Struct {
     return value === null ? undefined : value;
   }
 
-  private typed(field: string, kind: Kind, goType = GO_TYPES[kind]): JsonValue | undefined {
+  private typed(field: string, kind: Kind, goType = GO_TYPES[kind], embedded = ''): JsonValue | undefined {
     const value = this.member(field);
     if (value === undefined) return undefined;
     const isInteger = typeof value === 'number' && Number.isInteger(value);
@@ -52,19 +52,20 @@ class Struct {
           : kind === 'number'
             ? isInteger
             : typeof value === kind;
-    if (!fits) throw this.mismatch(value, field, goType);
+    if (!fits) throw this.mismatch(value, embedded + field, goType);
     return value;
   }
 
   private mismatch(value: JsonValue, field: string, goType: string): MalformedAnswer {
-    const shown = typeof value === 'number' && goType === 'int32' ? `number ${String(value)}` : goKind(value);
+    const shown = typeof value === 'number' && goType.startsWith('int') ? `number ${String(value)}` : goKind(value);
     return new MalformedAnswer(
       `json: cannot unmarshal ${shown} into Go struct field ${this.type}.${this.path}${field} of type ${goType}`,
     );
   }
 
-  text(field: string, goType?: string): string | undefined {
-    return this.typed(field, 'string', goType) as string | undefined;
+  /** `embedded`: the name of the embedded struct that has the field. */
+  text(field: string, goType?: string, embedded?: string): string | undefined {
+    return this.typed(field, 'string', goType, embedded) as string | undefined;
   }
 
   flag(field: string): boolean {
@@ -72,7 +73,11 @@ class Struct {
   }
 
   integer(field: string): number {
-    return (this.typed(field, 'number') as number | undefined) ?? 0;
+    return this.optionalInteger(field) ?? 0;
+  }
+
+  optionalInteger(field: string, goType?: 'int64'): number | undefined {
+    return this.typed(field, 'number', goType) as number | undefined;
   }
 
   struct(field: string, type: string): Struct | undefined {
@@ -135,12 +140,30 @@ export function readReviewResponse(review: JsonObject): ReviewResponse | undefin
 
 function readStatus(status: Struct | undefined): ReviewResponseStatus | undefined {
   if (status === undefined) return undefined;
+  // Read for their types only.
+  status.text('kind', undefined, 'TypeMeta.');
+  status.text('apiVersion', undefined, 'TypeMeta.');
+  status.text('status');
   return {
+    metadata: readListMeta(status.struct('metadata', 'v1.ListMeta')),
     code: status.integer('code'),
     reason: status.text('reason', 'v1.StatusReason') ?? '',
     message: status.text('message') ?? '',
     details: readDetails(status.struct('details', 'v1.StatusDetails')),
   };
+}
+
+function readListMeta(meta: Struct | undefined): JsonObject {
+  const out: JsonObject = {};
+  for (const field of ['selfLink', 'resourceVersion', 'continue']) {
+    const text = meta?.text(field) ?? '';
+    if (text !== '') out[field] = text;
+  }
+  const remaining = meta?.optionalInteger('remainingItemCount', 'int64');
+  if (remaining !== undefined) out['remainingItemCount'] = remaining;
+  const shard = meta?.struct('shardInfo', 'v1.ShardInfo');
+  if (shard !== undefined) out['shardInfo'] = { selector: shard.text('selector') ?? '' };
+  return out;
 }
 
 function readDetails(details: Struct | undefined): StatusDetails | undefined {

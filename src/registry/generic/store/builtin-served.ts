@@ -29,7 +29,7 @@ import type {
   Strategy,
 } from '../../rest/interfaces.js';
 import type { AdmissionView, DecodedObject, ServedCreateOnlySubresource, ServedVersion } from '../../rest/served.js';
-import { decodeOrInternalError } from '../admission-versions.js';
+import { decodeMutated } from '../admission-versions.js';
 import { createdStorage } from '../unstored.js';
 import { withApiVersion, mergeTypeOf, storedForm, versionConverter } from './builtin-versions.js';
 import { representations } from './representations.js';
@@ -193,9 +193,9 @@ function builtinAdmissionView(
       if (has === isTwin(wanted.group)) return object;
       return has ? twin.fromTwin(object) : twin.toTwin(object);
     },
-    complete: (changed, wanted) => {
+    complete: (changed, wanted, how) => {
       const read = decodeTwin !== undefined && isTwin(wanted.group) ? decodeTwin : decodeObject;
-      return decodeOrInternalError(() => read({ value: changed, duplicates: [] }, false).object);
+      return decodeMutated(read, changed, how);
     },
     exchanged: () => undefined,
     mergeType: (wanted) => mergeTypes.typeOf(wanted),

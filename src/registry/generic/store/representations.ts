@@ -25,7 +25,7 @@ export function representations(
   const convert = (object: CachedObject): Uint8Array => Buffer.from(stringifyJson(toObject(object)), 'utf8');
   const json: Representation = converted
     ? { id, separator: ',', render: convert }
-    : { id, identity: true, separator: ',', render: (object) => object.bytes };
+    : { id, identityUpTo: Infinity, separator: ',', render: (object) => object.bytes };
   if (custom) return { json, listItem: json, itemTree: toObject };
   const listItem: Representation = {
     id: `${id}/item`,

@@ -1,4 +1,5 @@
 import type { AdmissionSources, NamespaceSource, ParamSource } from '../../../admission/sources.js';
+import { isOfAdoption } from '../../../adoption/protocol/names.js';
 import { ClusterConfigurations } from '../../../aggregation/admission/cluster-configurations.js';
 import { ClusterParams } from '../../../aggregation/admission/cluster-params.js';
 import { formatGroupVersionKind, type GroupVersionKind } from '../../../apimachinery/meta/meta.js';
@@ -75,6 +76,7 @@ export class ClusterAdmission {
       clock,
       resource,
       kind,
+      ignores: isOfAdoption,
       events: {
         changed: (_, what) => logger.info(`following ${resource} of the cluster: ${what}`),
         broken: (_, error) => {

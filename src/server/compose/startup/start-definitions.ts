@@ -9,9 +9,12 @@ import {
   type ServingOptions,
 } from '../../../controllers/definitions/custom-resource-handler.js';
 import { LocalClients } from '../../../registry/generic/loopback/local-client.js';
+import type { VerifiedMarks } from '../../../storage/verified-marks.js';
 import type { LoopbackClient, LoopbackClients } from '../../../registry/rest/loopback-client.js';
 
-export interface DefinitionsOptions extends ServingOptions {
+export interface DefinitionsOptions extends Omit<ServingOptions, 'verified'> {
+  /** Where it is kept which objects were verified; undefined if that is not kept. */
+  readonly marks?: VerifiedMarks;
   /** The type whose objects are definitions. */
   readonly type: GroupResource;
   readonly clients: LoopbackClients;
@@ -24,12 +27,15 @@ export interface DefinitionsOptions extends ServingOptions {
 
 /** Serves the types of the definitions. Resolves once those that exist are served; after that, a type that is not served does not exist. */
 export async function startDefinitions(options: DefinitionsOptions): Promise<void> {
-  const { clients, clock, registry, type, signal, recordEvent } = options;
+  const { clients, clock, marks, registry, type, signal, recordEvent } = options;
   // As in kube-apiserver, the deletion of the objects of a deleted definition bypasses admission: no policy can prevent it.
   const deleters = new LocalClients({ registry, admission: admissionChain([]), clock, fieldManager: 'kube-apiserver' });
   const controller = new DefinitionController({
     client: clients.for(type),
-    serving: new CustomResourceHandler(options),
+    serving: new CustomResourceHandler({
+      ...options,
+      ...(marks && { verified: { marks, newest: (name) => clients.for(type).get('', name) } }),
+    }),
     clock,
     ...(options.leavesObjects !== undefined && { leavesObjects: options.leavesObjects }),
     deleteObjects: (store) => deleteAll(deleters.for(store.groupResource)),

@@ -6,6 +6,7 @@ import type { Segment } from './btree.js';
 import { leafData, type ItemLeaf, type LeafData } from './leaf-data.js';
 import { PackedItems } from './packed-items.js';
 import { copyOf } from '../../../util/bytes.js';
+import { isShownAsStored } from '../../record.js';
 import type { Representation } from '../interfaces.js';
 
 /** kube-apiserver compresses at level 1 too. */
@@ -70,13 +71,12 @@ function block(leaf: ItemLeaf, representation: Representation, budget: Budget): 
 
 /** Returns the packed items of a leaf if their stored bytes are the representation, so that they need not be unpacked. */
 function packedIdentity({ packed }: ItemLeaf, representation: Representation): PackedItems | undefined {
-  const fits = representation.identity === true && packed instanceof PackedItems && !packed.incomplete;
-  return fits ? packed : undefined;
+  return packed instanceof PackedItems && packed.areShownAsStored(representation) ? packed : undefined;
 }
 
 /** Reports whether the items' own bytes are the representation. */
 function isIdentity(items: readonly CachedItem[], representation: Representation): boolean {
-  return representation.identity === true && !items.some(({ incomplete }) => incomplete);
+  return items.every((item) => isShownAsStored(item, representation));
 }
 
 /** Returns each item's bytes in a representation: from the joined bytes of a replaced leaf (no two objects share a revision), else rendered. */

@@ -4,7 +4,7 @@ import { StorageError } from '../../errors.js';
 import type { LocalStates, Revision, StoredObject } from '../../interfaces.js';
 import { asBuffer, copyOf } from '../../../util/bytes.js';
 import { withRevision } from '../../object-bytes.js';
-import { INCOMPLETE } from '../../record.js';
+import { INCOMPLETE, isShownAsStored } from '../../record.js';
 import { describeUndecodable, undecodable } from '../../undecodable.js';
 import { DerivedSet, type Budget } from '../budget.js';
 import type { Attributes, CachedObject, CachedType, Representation } from '../interfaces.js';
@@ -172,7 +172,7 @@ export class CachedItem implements CachedObject {
   }
 
   render(representation: Representation): Uint8Array {
-    if (representation.identity === true && !this.incomplete) return this.bytes;
+    if (isShownAsStored(this, representation)) return this.bytes;
     const known = this.derived?.get(representation.id);
     if (known !== undefined) return known;
     this.derived ??= new DerivedSet(this.source.budget);

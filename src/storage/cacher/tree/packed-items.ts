@@ -1,5 +1,6 @@
 import { compareUtf8 } from '../../../apimachinery/meta/meta.js';
-import { INCOMPLETE } from '../../record.js';
+import { isShownAsStored } from '../../record.js';
+import type { Representation } from '../interfaces.js';
 import { CachedItem, type ItemSource } from './cached-item.js';
 import type { ItemLeaf, LeafData } from './leaf-data.js';
 import type { Packed } from './leaf.js';
@@ -63,14 +64,14 @@ export class PackedItems implements Packed<CachedItem, LeafData> {
     return this.order?.length ?? this.table.rows;
   }
 
-  /** True if the type adds data to some item on every read. */
-  get incomplete(): boolean {
+  /** Reports whether the stored bytes of all items are their representation. */
+  areShownAsStored(representation: Representation): boolean {
+    if (representation.identityUpTo === undefined) return false;
     for (let i = 0; i < this.size; i++) {
       const row = this.rowAt(i);
-      const flags = this.looseAt(row)?.flags ?? this.table.flagsAt(row);
-      if ((flags & INCOMPLETE) !== 0) return true;
+      if (!isShownAsStored(this.looseAt(row) ?? this.table.stateAt(row), representation)) return false;
     }
-    return false;
+    return true;
   }
 
   keyAt(index: number): string {

@@ -86,8 +86,9 @@ export class PackedTable implements PackedAttributes {
     };
   }
 
-  flagsAt(row: number): number {
-    return this.bytes[this.start(row) + FLAGS] ?? 0;
+  stateAt(row: number): Pick<ItemFacts, 'revision' | 'flags'> {
+    const start = this.start(row);
+    return { revision: this.bytes.readDoubleLE(start), flags: this.bytes[start + FLAGS] ?? 0 };
   }
 
   lengthAt(row: number): number {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../../util/clock.js';
 import { StorageError } from '../../errors.js';
 import type { Revision } from '../../interfaces.js';
+import { MARKS } from '../../verified-marks.js';
 import {
   eventsOf,
   HELD,
@@ -10,6 +11,7 @@ import {
   projectedId,
   REPLICAS,
   stateCollection,
+  statesOf,
   WRITERS,
   type LogPlace,
 } from '../documents.js';
@@ -58,6 +60,8 @@ export async function requireCompleteLog(options: CompletenessOptions): Promise<
   if (ahead.revision <= newest) return;
   if (ahead.revision > continueAbove) throw refusal(place, newest, ahead);
   await projectEverything(place);
+  // The objects may be older than the marks about them.
+  if (place.name === MAIN_LOG) await statesOf(place.db, MARKS).deleteMany({});
   const { last } = await appendGap(place, ahead.revision, clock, historyMillis);
   await growMeta(place, place.baseId, last);
 }

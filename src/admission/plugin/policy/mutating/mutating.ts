@@ -11,7 +11,7 @@ import {
 import { messageOf } from '../../../../util/error-message.js';
 import { replaceContents } from '../../../replace-contents.js';
 import { Activation, BudgetExceeded, settled, type ActivationInput } from '../../../cel/activation.js';
-import { RUNTIME_BUDGET } from '../../../cel/budget.js';
+import { RUNTIME_BUDGET } from '../../../../expressions/limits.js';
 import { RequestView, type VersionedInput } from '../../../cel/request-view.js';
 import type { AdmissionAttributes, AdmissionPlugin, VersionedResource } from '../../../interfaces.js';
 import type { Reinvocation } from '../../../reinvocation.js';
@@ -177,7 +177,7 @@ class MutatingRequest {
     const seconds = (): number => (clock.monotonic() - started) / 1000;
     try {
       const changed = await settled(() => this.evaluate(mutation, input, versioned));
-      if (changed !== undefined) this.complete(changed, versioned);
+      if (changed !== undefined) this.complete(changed, versioned, mutation.type === 'JSONPatch');
       versioned.changed = true;
       metrics.checked(policy.name, binding, 'no_error', seconds());
     } catch (error) {
@@ -229,16 +229,17 @@ class MutatingRequest {
   }
 
   /** Adopts the result of a mutation, with defaults set and, for a built-in type, decoded as that type. */
-  private complete(changed: JsonObject, versioned: Versioned): void {
+  private complete(changed: JsonObject, versioned: Versioned, strict: boolean): void {
     const { object, resource } = versioned;
     try {
       const { versions } = this.attributes;
-      const completed = versions === undefined ? (changed as KubeObject) : versions.complete(changed, resource.kind);
+      const completed =
+        versions === undefined ? (changed as KubeObject) : versions.complete(changed, resource.kind, { strict });
       if (object !== undefined) takeFloats(completed, object);
       versioned.object = completed;
       versioned.fault = undefined;
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
+      if (!(error instanceof ApiError) || error.reason !== '') throw error;
       versioned.object = changed as KubeObject;
       versioned.fault = error;
     }

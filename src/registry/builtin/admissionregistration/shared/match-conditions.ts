@@ -1,6 +1,6 @@
 import type { MatchCondition } from '../../../../apimachinery/generated/admissionregistration.js';
 import { admissionEnvironment } from '../../../../admission/cel/environment.js';
-import { compileExpression } from '../../../../admission/cel/expression.js';
+import { compileExpression } from '../../../../expressions/expression.js';
 import { types } from '@annex/cel';
 import { type FieldError, type FieldPath, tooMany } from '../../../../apimachinery/meta/field-error.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';

@@ -1,6 +1,6 @@
 import type { Event, ObjectReference } from '../../../../apimachinery/generated/core.js';
 import { nameIsPathSegment } from '../../../../apimachinery/validation/names.js';
-import { fromCoreEvent, toCoreEvent } from '../../events/events/conversion.js';
+import { fromCoreEvent, toCoreEvent } from './conversion.js';
 import { type BuiltinDefinition, builtinType } from '../../shared/resource-type.js';
 import { EVENT_FIELDS, eventFields } from './attributes.js';
 import type { GroupVersion } from '../../../../apimachinery/meta/meta.js';

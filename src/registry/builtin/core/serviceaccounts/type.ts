@@ -4,7 +4,10 @@ import { builtinType } from '../../shared/resource-type.js';
 import { Age, tableOf } from '../../shared/table.js';
 import { serviceAccountStrategy } from './strategy.js';
 
-const serviceAccountTable = tableOf<ServiceAccount>('api/v1/serviceaccounts', (object) => [object.metadata.name ?? '', Age.of(object)]);
+const serviceAccountTable = tableOf<ServiceAccount>('api/v1/serviceaccounts', (object) => [
+  object.metadata.name ?? '',
+  Age.of(object),
+]);
 
 export const serviceAccounts = builtinType<ServiceAccount>({
   group: '',

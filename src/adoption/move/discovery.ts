@@ -1,0 +1,76 @@
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { API_SERVICES, deleteApiService, isAutomanaged } from '../../client/api-services.js';
+import { type ClusterClient, ClusterError } from '../../client/cluster-client.js';
+import type { Clock } from '../../util/clock.js';
+import { messageOf } from '../../util/error-message.js';
+import type { AdoptionCondition } from '../protocol/condition.js';
+import { type ClusterDefinitions, discoveredType } from '../cluster/cluster-definitions.js';
+import type { Journal } from './journal.js';
+import type { KubeApiserver, KubeApiservers } from '../cluster/kube-apiservers.js';
+
+/** The condition of an Adoption whose types every kube-apiserver lists. */
+export const DISCOVERED: AdoptionCondition = [
+  'Discovered',
+  true,
+  'AllListed',
+  'the discovery of every kube-apiserver lists the resources of the group',
+];
+const LIMIT_MILLIS = 120_000;
+/** A kube-apiserver that notices a deletion lists its own resources at once. */
+const NOTICE_MILLIS = 5_000;
+/** The document has all groups of the cluster. */
+const POLL_MILLIS = 250;
+
+export const notDiscovered = (message: string): AdoptionCondition => ['Discovered', false, 'NotListed', message];
+
+export interface DiscoveryOptions {
+  readonly client: Pick<ClusterClient, 'call' | 'must'>;
+  readonly servers: Pick<KubeApiservers, 'everywhere'>;
+  readonly clock: Clock;
+  readonly clusterDefinitions: Pick<ClusterDefinitions, 'list' | 'missingInDiscovery'>;
+  readonly journal: Pick<Journal, 'note'>;
+}
+
+/** The discovery of the kube-apiservers, by which kubectl, the garbage collector and the deletion of namespaces find the types of a group. */
+export class Discovery {
+  constructor(private readonly options: DiscoveryOptions) {}
+
+  /**
+   * Waits until every kube-apiserver lists the cluster's own resources of the group. A kube-apiserver that learns of the deletion of an
+   * APIService together with its replacement does not notice the deletion: it asks Annex for good, so the replacement is deleted, too.
+   */
+  async complete(signal: AbortSignal): Promise<void> {
+    const { clock, clusterDefinitions, journal, servers } = this.options;
+    const end = clock.monotonic() + LIMIT_MILLIS;
+    const crds = await clusterDefinitions.list();
+    const isListed = async (server: KubeApiserver): Promise<boolean> => {
+      const missing = await clusterDefinitions.missingInDiscovery(server, crds);
+      if (missing !== '') throw new Error(missing);
+      return true;
+    };
+    for (;;) {
+      try {
+        await servers.everywhere('discovery', isListed, NOTICE_MILLIS, signal, POLL_MILLIS);
+        return;
+      } catch (error) {
+        if (signal.aborted || clock.monotonic() >= end) throw error;
+        await journal.note([notDiscovered(messageOf(error))]);
+        await this.replaceApiServices(crds);
+      }
+    }
+  }
+
+  /** Deletes the APIServices that kube-apiserver maintains for the types; it makes them anew. */
+  private async replaceApiServices(crds: readonly KubeObject[]): Promise<void> {
+    const { client } = this.options;
+    const types = crds.map(discoveredType);
+    for (const name of new Set(types.flatMap(({ group, versions }) => versions.map((one) => `${one}.${group}`)))) {
+      const service = await client.must('GET', `${API_SERVICES}/${name}`);
+      if (service === undefined || !isAutomanaged(service)) continue;
+      await deleteApiService(client, service).catch((error: unknown) => {
+        // A kube-apiserver was faster.
+        if (!(error instanceof ClusterError && error.status === 409)) throw error;
+      });
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import { missingInDiscovery } from '../preflight/discovery.js';
+import { type ClusterClient, ClusterError } from '../../client/cluster-client.js';
+import { missingText, type Readiness, readinessOf } from '../preflight/readiness.js';
+import { servedVersions } from '../../registry/builtin/kubeannex/resource-definitions.js';
+import { objectAt, textOf } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import type { Clock } from '../../util/clock.js';
+import { messageOf } from '../../util/error-message.js';
+import { NEVER_ABORTED } from '../../util/never-aborted.js';
+import type { AdoptionCondition } from '../protocol/condition.js';
+import { discoveredType } from '../cluster/cluster-definitions.js';
+import { DISCOVERED, notDiscovered } from '../move/discovery.js';
+import type { KubeApiserver, KubeApiservers } from '../cluster/kube-apiservers.js';
+
+const LOOK_MILLIS = 60_000;
+/** The shorter interval while something blocks the switch. */
+const LOOK_AGAIN_MILLIS = 5_000;
+
+export interface ReadinessCheckerOptions {
+  readonly client: Pick<ClusterClient, 'call' | 'must' | 'metadata'>;
+  readonly clock: Clock;
+  readonly servers: Pick<KubeApiservers, 'everywhere'>;
+  /** True if Annex enforces the cluster's webhooks and policies on what it serves. */
+  readonly admissionFromCluster: boolean;
+}
+
+/** Periodically checks whether rehearsed groups can be switched. */
+export class ReadinessChecker {
+  private readonly lastChecks = new Map<
+    string,
+    { readonly at: number; readonly statements: readonly AdoptionCondition[] }
+  >();
+
+  constructor(private readonly options: ReadinessCheckerOptions) {}
+
+  /** Returns the last result, after a new check if one is due. */
+  async of(group: string, crds: readonly KubeObject[]): Promise<readonly AdoptionCondition[]> {
+    const { client, clock } = this.options;
+    const last = this.lastChecks.get(group);
+    const wait =
+      last?.statements.every(([type, holds]) => holds || type !== 'Switchable') === true
+        ? LOOK_MILLIS
+        : LOOK_AGAIN_MILLIS;
+    if (last !== undefined && clock.monotonic() - last.at < wait) return last.statements;
+    const types = crds.map((crd) => ({
+      plural: textOf(objectAt(objectAt(crd, 'spec'), 'names')?.['plural']),
+      versions: servedVersions(crd),
+    }));
+    let statements: readonly AdoptionCondition[];
+    try {
+      statements = this.conditionsFor(group, await readinessOf(client, group, types, 'own'));
+    } catch (error) {
+      statements = [condition('Switchable', false, 'ClusterError', messageOf(error))];
+    }
+    statements = [...statements, ...(await this.discovered(group, crds))];
+    this.lastChecks.set(group, { at: clock.monotonic(), statements });
+    return statements;
+  }
+
+  /** Reports whether every kube-apiserver lists the resources of the group; nothing if Annex may not look at each. */
+  private async discovered(group: string, crds: readonly KubeObject[]): Promise<readonly AdoptionCondition[]> {
+    const types = crds.map(discoveredType);
+    const isListed = async (server: KubeApiserver): Promise<boolean> => {
+      const missing = await missingInDiscovery(server, types);
+      if (missing !== '') throw new Error(missing);
+      return true;
+    };
+    try {
+      await this.options.servers.everywhere('discovery', isListed, 0, NEVER_ABORTED);
+      return [DISCOVERED];
+    } catch (error) {
+      if (error instanceof ClusterError) return [];
+      const services = [...new Set(types.flatMap(({ versions }) => versions.map((one) => `${one}.${group}`)))].join(
+        ' ',
+      );
+      const [type, holds, reason, message] = notDiscovered(messageOf(error));
+      return [condition(type, holds, reason, `${message}; kubectl delete apiservice ${services} makes it look again`)];
+    }
+  }
+
+  forget(group: string): void {
+    this.lastChecks.delete(group);
+  }
+
+  private conditionsFor(group: string, { blocks, missing, admission }: Readiness): readonly AdoptionCondition[] {
+    const isEnforced = ({ enforced }: Readiness['admission'][number]): boolean =>
+      enforced && this.options.admissionFromCluster;
+    const lost = admission.filter((one) => !isEnforced(one));
+    const text = (one: Readiness['admission'][number]): string =>
+      `${one.name} (${this.options.admissionFromCluster ? one.note : '--admission-from-cluster=false'})`;
+    return [
+      blocks.length > 0
+        ? condition('Switchable', false, 'Blocked', blocks.join('; '))
+        : missing.length > 0
+          ? condition(
+              'Switchable',
+              false,
+              'RightsMissing',
+              `Annex may not ${missingText(missing)}; annex adopt ${group} --dry-run prints the ClusterRole`,
+            )
+          : condition('Switchable', true, 'NothingInTheWay', 'nothing prevents switching the group to Annex'),
+      lost.length > 0
+        ? condition(
+            'AdmissionEnforced',
+            false,
+            'NotEnforced',
+            `when Annex serves the group, these are not enforced: ${lost.map(text).join(', ')}`,
+          )
+        : condition(
+            'AdmissionEnforced',
+            true,
+            'AllEnforced',
+            `Annex enforces everything that matches the group: ${admission.map(({ name }) => name).join(', ') || 'none'}`,
+          ),
+    ];
+  }
+}
+
+const condition = (type: string, holds: boolean, reason: string, message: string): AdoptionCondition => [
+  type,
+  holds,
+  reason,
+  message.slice(0, 1024),
+];
