@@ -42,6 +42,29 @@ export const itemErrors = <T extends JsonObject, K extends string>(
 /** The items of a list; any object if the list is not declared. */
 type Item<List> = NonNullable<List> extends readonly (infer I)[] ? I : JsonObject;
 
+/** Validates fields of a struct, each with its check, in the order of the checks. `path` is that of the struct. */
+export const fieldErrors = <T extends JsonObject>(struct: T, path: FieldPath, checks: FieldChecks<T>): FieldError[] =>
+  Object.entries(checks as Record<string, (value: JsonValue | undefined, path: FieldPath) => FieldError[]>).flatMap(
+    ([field, check]) => check(struct[field], path.child(field)),
+  );
+
+/** The checks of declared fields: those that are not only in the index signature. */
+type FieldChecks<T> = {
+  readonly [K in keyof T as string extends K ? never : K]?: (value: T[K], path: FieldPath) => FieldError[];
+};
+
+/** Returns a check of a field: it is required, and passes another check. */
+export const needed =
+  (check: TextCheck) =>
+  (value: string | undefined, path: FieldPath): FieldError[] =>
+    requiredOr(value ?? '', path, check);
+
+/** Returns a check of a field: its value is from a list, if there is one. */
+export const oneOf =
+  (...values: readonly string[]) =>
+  (value: string | undefined, path: FieldPath): FieldError[] =>
+    choiceIfSet(value, path, values);
+
 /** Returns a check that refuses values that it was given before. `shown` returns a value as the error prints it. */
 export function noDuplicates(shown: (value: string) => string | Printed = (value) => value): TextCheck {
   const seen = new Set<string>();

@@ -3,7 +3,7 @@ import { type FieldError, FieldPath } from '../../../../apimachinery/meta/field-
 import { subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { validateObjectMeta } from '../../../../apimachinery/validation/object-meta.js';
-import { requiredOr } from '../../shared/checks.js';
+import { fieldErrors, needed } from '../../shared/checks.js';
 import { defaultMatchResources, validateMatchResources } from './match-resources.js';
 import { validateParamRef } from './param-ref.js';
 
@@ -14,12 +14,12 @@ export function defaultBinding(binding: Binding): void {
 /** Validates what the bindings of both kinds of policies have in common. */
 export function validateCommonBinding(binding: Binding): FieldError[] {
   const spec: BindingSpec = binding.spec ?? {};
-  const path = FieldPath.of('spec');
-
   return [
     ...validateObjectMeta(binding.metadata, 'Cluster', nameIsDnsSubdomain),
-    ...requiredOr(spec.policyName ?? '', path.child('policyName'), subdomainErrors),
-    ...validateParamRef(spec.paramRef, path.child('paramRef')),
-    ...validateMatchResources(spec.matchResources, path.child('matchResources')),
+    ...fieldErrors(spec, FieldPath.of('spec'), {
+      policyName: needed(subdomainErrors),
+      paramRef: validateParamRef,
+      matchResources: validateMatchResources,
+    }),
   ];
 }

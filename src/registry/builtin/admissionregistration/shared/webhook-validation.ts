@@ -11,16 +11,13 @@ import {
   validateUrlOrService,
   validateVersionNames,
 } from '../../shared/webhook-client.js';
-import { choiceIfSet, eachErrors, itemErrors, noDuplicates } from '../../shared/checks.js';
+import { choiceIfSet, eachErrors, fieldErrors, itemErrors, noDuplicates, oneOf } from '../../shared/checks.js';
 import { conditionExpressions, validateMatchConditions } from './match-conditions.js';
 import { validateRuleWithOperations } from './rules.js';
 
 /** A webhook of either kind. Validating ones have no reinvocationPolicy. */
 type Webhook = MutatingWebhook;
 
-const FAILURE_POLICIES = ['Fail', 'Ignore'];
-const MATCH_POLICIES = ['Equivalent', 'Exact'];
-const REINVOCATION_POLICIES = ['IfNeeded', 'Never'];
 const SIDE_EFFECTS = ['None', 'NoneOnDryRun'];
 const MAX_TIMEOUT_SECONDS = 30;
 
@@ -60,12 +57,14 @@ const sameConditions = (webhooks: readonly Webhook[], before: readonly Webhook[]
   webhooks.every((webhook, i) => deepEqual(webhook.matchConditions, before[i]?.matchConditions));
 
 function validateWebhook(webhook: Webhook, path: FieldPath): FieldError[] {
-  const { failurePolicy, matchPolicy, sideEffects, timeoutSeconds, reinvocationPolicy } = webhook;
+  const { sideEffects, timeoutSeconds } = webhook;
   const errors = [
     ...fullyQualifiedNameErrors(webhook.name ?? '', path.child('name')),
     ...itemErrors(webhook, 'rules', path, validateRuleWithOperations),
-    ...choiceIfSet(failurePolicy, path.child('failurePolicy'), FAILURE_POLICIES),
-    ...choiceIfSet(matchPolicy, path.child('matchPolicy'), MATCH_POLICIES),
+    ...fieldErrors(webhook, path, {
+      failurePolicy: oneOf('Fail', 'Ignore'),
+      matchPolicy: oneOf('Equivalent', 'Exact'),
+    }),
   ];
   if (typeof sideEffects !== 'string') {
     errors.push(required(path.child('sideEffects'), `must specify one of ${SIDE_EFFECTS.join(', ')}`));
@@ -77,9 +76,11 @@ function validateWebhook(webhook: Webhook, path: FieldPath): FieldError[] {
   }
   return [
     ...errors,
-    ...validateLabelSelector(webhook.namespaceSelector, path.child('namespaceSelector')),
-    ...validateLabelSelector(webhook.objectSelector, path.child('objectSelector')),
-    ...choiceIfSet(reinvocationPolicy, path.child('reinvocationPolicy'), REINVOCATION_POLICIES),
+    ...fieldErrors(webhook, path, {
+      namespaceSelector: validateLabelSelector,
+      objectSelector: validateLabelSelector,
+      reinvocationPolicy: oneOf('IfNeeded', 'Never'),
+    }),
     // The caBundle is not validated: kube-apiserver only notices an invalid one when it calls the webhook.
     ...validateUrlOrService(webhook.clientConfig ?? {}, path.child('clientConfig')),
   ];

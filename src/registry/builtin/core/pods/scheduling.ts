@@ -13,7 +13,7 @@ import { labelErrors, qualifiedNameErrors } from '../../../../apimachinery/valid
 import { isLabelValue } from '../../../../apimachinery/validation/names.js';
 import type * as core from '../../../../apimachinery/generated/core.js';
 import type { LabelSelector } from '../../../../apimachinery/generated/meta.js';
-import { choice, choiceIfSet, eachErrors, integerOf, itemErrors } from '../../shared/checks.js';
+import { choice, choiceIfSet, eachErrors, fieldErrors, integerOf, itemErrors, oneOf } from '../../shared/checks.js';
 import { numberOf } from '../../shared/fields.js';
 import { nodeSelectorErrors, nodeSelectorTermErrors, TAINT_EFFECTS } from '../../shared/node-selector.js';
 import { PREFERRED, REQUIRED } from './fields.js';
@@ -140,7 +140,7 @@ export function tolerationErrors(toleration: core.Toleration, path: FieldPath): 
   return effect === '' ? errors : [...errors, ...choice(effect, path.child('effect'), TAINT_EFFECTS)];
 }
 
-const POLICIES = ['Honor', 'Ignore'];
+const HONORED = oneOf('Honor', 'Ignore');
 const ACTIONS = ['DoNotSchedule', 'ScheduleAnyway'];
 
 /** Validates the topology spread constraints of a pod. */
@@ -161,8 +161,7 @@ export function spreadErrors(constraints: readonly core.TopologySpreadConstraint
     return [
       ...errors,
       ...minDomainErrors(constraint, action, at.child('minDomains')),
-      ...choiceIfSet(constraint.nodeAffinityPolicy, at.child('nodeAffinityPolicy'), POLICIES),
-      ...choiceIfSet(constraint.nodeTaintsPolicy, at.child('nodeTaintsPolicy'), POLICIES),
+      ...fieldErrors(constraint, at, { nodeAffinityPolicy: HONORED, nodeTaintsPolicy: HONORED }),
       ...matchKeyErrors(constraint.matchLabelKeys ?? [], [], selector, at),
       ...validateLabelSelector(selector, at.child('labelSelector')),
     ];

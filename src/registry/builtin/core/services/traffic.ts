@@ -8,7 +8,7 @@ import {
 } from '../../../../apimachinery/meta/field-error.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import type { ServiceSpec } from '../../../../apimachinery/generated/core.js';
-import { choice, choiceIfSet, portNumberErrors } from '../../shared/checks.js';
+import { choice, fieldErrors, oneOf, portNumberErrors } from '../../shared/checks.js';
 import { numberOf } from '../../shared/fields.js';
 
 const SPEC = FieldPath.of('spec');
@@ -93,8 +93,10 @@ export function trafficErrors(spec: ServiceSpec): FieldError[] {
     ...balancerErrors(spec),
     ...externalErrors(spec),
     ...healthCheckErrors(spec),
-    ...choiceIfSet(spec.internalTrafficPolicy, SPEC.child('internalTrafficPolicy'), POLICIES),
-    ...choiceIfSet(spec.trafficDistribution, SPEC.child('trafficDistribution'), DISTRIBUTIONS),
+    ...fieldErrors(spec, SPEC, {
+      internalTrafficPolicy: oneOf(...POLICIES),
+      trafficDistribution: oneOf(...DISTRIBUTIONS),
+    }),
   ];
 }
 

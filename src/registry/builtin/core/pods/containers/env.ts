@@ -8,23 +8,18 @@ import {
 } from '../../../../../apimachinery/validation/name-errors.js';
 import { isRelaxedEnvVarName, nameIsDnsSubdomain } from '../../../../../apimachinery/validation/names.js';
 import type * as core from '../../../../../apimachinery/generated/core.js';
-import { backstepErrors, eachErrors, requiredOr } from '../../../shared/checks.js';
+import { backstepErrors, eachErrors, fieldErrors, needed, requiredOr } from '../../../shared/checks.js';
 import { fieldRefErrors, resourceRefErrors, VARIABLE_FIELDS } from './field-refs.js';
 
 const variableName = toFieldErrors(isRelaxedEnvVarName);
 
 /** Validates a reference to a key of a ConfigMap or Secret. */
-const keyRefErrors = (ref: core.ConfigMapKeySelector | core.SecretKeySelector, path: FieldPath): FieldError[] => [
-  ...subdomainErrors(ref.name ?? '', path.child('name')),
-  ...requiredOr(ref.key ?? '', path.child('key'), configMapKeyErrors),
-];
+const keyRefErrors = (ref: core.ConfigMapKeySelector, path: FieldPath): FieldError[] =>
+  fieldErrors(ref, path, { name: (name = '', at) => subdomainErrors(name, at), key: needed(configMapKeyErrors) });
 
 /** Validates a reference to a variable in a file. */
-const fileRefErrors = (ref: core.FileKeySelector, path: FieldPath): FieldError[] => [
-  ...requiredOr(ref.key ?? '', path.child('key'), variableName),
-  ...requiredOr(ref.volumeName ?? '', path.child('volumeName'), labelErrors),
-  ...requiredOr(ref.path ?? '', path.child('path'), backstepErrors),
-];
+const fileRefErrors = (ref: core.FileKeySelector, path: FieldPath): FieldError[] =>
+  fieldErrors(ref, path, { key: needed(variableName), volumeName: needed(labelErrors), path: needed(backstepErrors) });
 
 const SOURCES: readonly (readonly [string, (ref: JsonObject, path: FieldPath) => FieldError[]])[] = [
   ['fieldRef', (ref, path) => fieldRefErrors(ref, path, VARIABLE_FIELDS)],
@@ -56,10 +51,8 @@ function valueFromErrors(variable: core.EnvVar, path: FieldPath): FieldError[] {
 }
 
 /** Validates an environment variable of a container. */
-export const envErrors = (variable: core.EnvVar, path: FieldPath): FieldError[] => [
-  ...requiredOr(variable.name ?? '', path.child('name'), variableName),
-  ...valueFromErrors(variable, path.child('valueFrom')),
-];
+export const envErrors = (variable: core.EnvVar, path: FieldPath): FieldError[] =>
+  fieldErrors(variable, path, { name: needed(variableName), valueFrom: (_, at) => valueFromErrors(variable, at) });
 
 const namePrefix = toFieldErrors((name) => nameIsDnsSubdomain(name, 'prefix'));
 

@@ -10,7 +10,16 @@ import {
 } from '../../../../../apimachinery/meta/field-error.js';
 import { internalJson } from '../../../../../apimachinery/scheme/internal-diff.js';
 import type * as core from '../../../../../apimachinery/generated/core.js';
-import { choice, choiceIfSet, descendingPathErrors, eachErrors, idErrors, itemErrors } from '../../../shared/checks.js';
+import {
+  choice,
+  choiceIfSet,
+  descendingPathErrors,
+  eachErrors,
+  fieldErrors,
+  idErrors,
+  itemErrors,
+  oneOf,
+} from '../../../shared/checks.js';
 import { windowsOptionErrors } from './windows.js';
 
 const PROFILES = ['Localhost', 'RuntimeDefault', 'Unconfined'];
@@ -78,18 +87,16 @@ function escalationErrors(context: core.SecurityContext, path: FieldPath): Field
 export function containerSecurityErrors(container: core.Container, path: FieldPath, hostUsers: boolean): FieldError[] {
   const context = container.securityContext;
   if (context === undefined) return [];
-  const errors =
-    context.privileged === true ? [forbidden(path.child('privileged'), 'disallowed by cluster policy')] : [];
-  return [
-    ...errors,
-    ...idErrors(context.runAsUser, path.child('runAsUser')),
-    ...idErrors(context.runAsGroup, path.child('runAsGroup')),
-    ...procMountErrors(context, path, hostUsers),
-    ...seccompErrors(context.seccompProfile, path.child('seccompProfile')),
-    ...escalationErrors(context, path),
-    ...windowsOptionErrors(context.windowsOptions, path.child('windowsOptions')),
-    ...appArmorErrors(context.appArmorProfile, path.child('appArmorProfile')),
-  ];
+  return fieldErrors(context, path, {
+    privileged: (given, at) => (given === true ? [forbidden(at, 'disallowed by cluster policy')] : []),
+    runAsUser: idErrors,
+    runAsGroup: idErrors,
+    procMount: () => procMountErrors(context, path, hostUsers),
+    seccompProfile: seccompErrors,
+    allowPrivilegeEscalation: () => escalationErrors(context, path),
+    windowsOptions: windowsOptionErrors,
+    appArmorProfile: appArmorErrors,
+  });
 }
 
 const SYSCTL = '^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$';
@@ -149,17 +156,17 @@ export function sharedProcessErrors(spec: core.PodSpec, path: FieldPath): FieldE
 /** Validates the security context of a pod. */
 export function podSecurityErrors(spec: core.PodSpec, path: FieldPath): FieldError[] {
   const context: core.PodSecurityContext = spec.securityContext ?? {};
-  const errors = ['fsGroup', 'runAsUser', 'runAsGroup'].flatMap((field) => idErrors(context[field], path.child(field)));
-  const groups = context.supplementalGroups;
-  if (Array.isArray(groups)) errors.push(...eachErrors(groups, path.child('supplementalGroups'), idErrors));
-  return [
-    ...errors,
-    ...sysctlErrors(context, spec, path),
-    ...choiceIfSet(context.fsGroupChangePolicy, path.child('fsGroupChangePolicy'), ['Always', 'OnRootMismatch']),
-    ...seccompErrors(context.seccompProfile, path.child('seccompProfile')),
-    ...windowsOptionErrors(context.windowsOptions, path.child('windowsOptions')),
-    ...appArmorErrors(context.appArmorProfile, path.child('appArmorProfile')),
-    ...choiceIfSet(context.supplementalGroupsPolicy, path.child('supplementalGroupsPolicy'), ['Merge', 'Strict']),
-    ...choiceIfSet(context.seLinuxChangePolicy, path.child('seLinuxChangePolicy'), ['MountOption', 'Recursive']),
-  ];
+  return fieldErrors(context, path, {
+    fsGroup: idErrors,
+    runAsUser: idErrors,
+    runAsGroup: idErrors,
+    supplementalGroups: (groups, at) => eachErrors(groups, at, idErrors),
+    sysctls: () => sysctlErrors(context, spec, path),
+    fsGroupChangePolicy: oneOf('Always', 'OnRootMismatch'),
+    seccompProfile: seccompErrors,
+    windowsOptions: windowsOptionErrors,
+    appArmorProfile: appArmorErrors,
+    supplementalGroupsPolicy: oneOf('Merge', 'Strict'),
+    seLinuxChangePolicy: oneOf('MountOption', 'Recursive'),
+  });
 }
