@@ -27,7 +27,7 @@ const NOTHING: Parsed = { requirements: [], failed: false };
 /** Returns the user that a SubjectAccessReview's spec names. */
 export function userFrom(spec: authorization.SubjectAccessReviewSpec): UserInfo {
   const extra: Record<string, readonly string[]> = {};
-  for (const [key, values] of Object.entries(spec.extra ?? {})) extra[key] = values;
+  for (const [key, values] of Object.entries(spec.extra ?? {})) extra[key] = values ?? [];
   return {
     name: spec.user ?? '',
     uid: spec.uid ?? '',
