@@ -238,6 +238,7 @@ function chainConfig(
     requestTimeout: options.requestTimeout,
     maxRequestsInFlight: options.maxRequestsInflight,
     maxMutatingRequestsInFlight: options.maxMutatingRequestsInflight,
+    maxWatchesPerUser: options.maxWatchesPerUser,
     turns,
     unavailableReason: (verb) => memory.refusal(verb),
     audit,
