@@ -11,7 +11,7 @@ import { type JsonObject, type JsonValue, objectsOf } from '../../../apimachiner
 import { addressErrors } from '../../../apimachinery/validation/addresses.js';
 import { qualifiedNameErrors, toFieldErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, isPortName } from '../../../apimachinery/validation/names.js';
-import type { EndpointPort } from '../../../apimachinery/generated/core.js';
+import type { EndpointPort, ServicePort } from '../../../apimachinery/generated/core.js';
 import { numberOf } from './fields.js';
 
 const NOT_NEGATIVE = 'must be greater than or equal to 0';
@@ -124,7 +124,7 @@ export function portErrors(port: JsonValue | undefined, path: FieldPath): FieldE
 export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 
 /** Validates the application protocol of a port: a name with or without a domain. */
-export function appProtocolErrors(port: EndpointPort, path: FieldPath): FieldError[] {
+export function appProtocolErrors(port: EndpointPort | ServicePort, path: FieldPath): FieldError[] {
   const name = port.appProtocol;
   if (typeof name !== 'string') return [];
   return qualifiedNameErrors(name, path.child('appProtocol'));

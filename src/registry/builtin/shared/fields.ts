@@ -1,5 +1,4 @@
 import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
-import type { ContainerImage, ProjectedVolumeSource } from '../../../apimachinery/generated/core.js';
 
 export const numberOf = (value: JsonValue | undefined): number => (typeof value === 'number' ? value : 0);
 
@@ -12,14 +11,8 @@ export function ensureObject<T extends JsonObject, K extends string>(parent: T, 
 
 type ObjectOf<V> = Extract<NonNullable<V>, JsonObject>;
 
-/** Sets a value if it is missing or empty. */
-export function setDefault(object: JsonObject, key: string, value: JsonValue): void {
-  const current = object[key];
-  if (current === undefined || current === null || current === '') object[key] = value;
-}
-
 /** Replaces an empty list by null, as which a list that is always written is stored. */
-export function emptyListIsNull(object: ContainerImage | ProjectedVolumeSource, field: string): void {
+export function emptyListIsNull(object: JsonObject, field: string): void {
   const list = object[field];
   if (Array.isArray(list) && list.length === 0) object[field] = null;
 }
