@@ -8,7 +8,7 @@ import { bindingStrategy } from '../shared/strategy.js';
 import { bindingTable } from '../shared/tables.js';
 import { admissionType, mutatingVersions } from '../shared/type.js';
 
-const validate = (binding: MutatingAdmissionPolicyBinding): FieldError[] => [
+export const validateMutatingBinding = (binding: MutatingAdmissionPolicyBinding): FieldError[] => [
   ...validateCommonBinding(binding),
   ...validateMutatingOperations(binding.spec?.matchResources ?? {}, FieldPath.of('spec', 'matchResources')),
 ];
@@ -18,7 +18,7 @@ export const mutatingAdmissionPolicyBindings = (access: ParamAccess): ResourceTy
     resource: 'mutatingadmissionpolicybindings',
     kind: 'MutatingAdmissionPolicyBinding',
     ...mutatingVersions('MutatingAdmissionPolicyBinding'),
-    strategy: bindingStrategy(validate, 'MutatingAdmissionPolicy', access),
+    strategy: bindingStrategy(validateMutatingBinding, 'MutatingAdmissionPolicy', access),
     table: bindingTable('mutatingadmissionpolicybindings'),
     applyDefaults: defaultBinding,
   });

@@ -1,4 +1,4 @@
-import type { MutatingWebhook } from '../../../../apimachinery/generated/admissionregistration.js';
+import type { MutatingWebhook, MutatingWebhookConfiguration } from '../../../../apimachinery/generated/admissionregistration.js';
 import { VIRTUAL_RESOURCES } from '../../../../admission/matching/match.js';
 import { featureGates } from '../../../../util/feature-gates.js';
 import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
@@ -21,6 +21,13 @@ function defaultWebhook(webhook: MutatingWebhook): void {
   for (const rule of webhook.rules ?? []) rule.scope ??= '*';
   const service = webhook.clientConfig?.service;
   if (service !== undefined) service.port ??= HTTPS_PORT;
+}
+
+export const defaultWebhooks = ({ webhooks }: Configuration): void => webhooks?.forEach(defaultWebhook);
+
+export function defaultMutatingWebhooks(configuration: MutatingWebhookConfiguration): void {
+  defaultWebhooks(configuration);
+  for (const webhook of configuration.webhooks ?? []) webhook.reinvocationPolicy ??= 'Never';
 }
 
 /** Reports whether a webhook has an empty CA bundle. It is not stored, but it counts as a change of the webhook. */
@@ -69,7 +76,7 @@ const strategy: Strategy = {
 const webhookConfigurations = (
   resource: string,
   kind: string,
-  applyDefaultsTo: (webhook: MutatingWebhook) => void,
+  applyDefaults: (configuration: Configuration) => void,
 ): ResourceType =>
   admissionType({
     resource,
@@ -80,20 +87,17 @@ const webhookConfigurations = (
       (object.webhooks ?? []).length,
       Age.of(object),
     ]),
-    applyDefaults: (object: Configuration) => object.webhooks?.forEach(applyDefaultsTo),
+    applyDefaults,
   });
 
 export const validatingWebhookConfigurations = webhookConfigurations(
   'validatingwebhookconfigurations',
   'ValidatingWebhookConfiguration',
-  defaultWebhook,
+  defaultWebhooks,
 );
 
 export const mutatingWebhookConfigurations = webhookConfigurations(
   'mutatingwebhookconfigurations',
   'MutatingWebhookConfiguration',
-  (webhook) => {
-    defaultWebhook(webhook);
-    webhook.reinvocationPolicy ??= 'Never';
-  },
+  defaultMutatingWebhooks,
 );

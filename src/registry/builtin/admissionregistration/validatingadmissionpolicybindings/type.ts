@@ -22,7 +22,7 @@ function validateActions(actions: readonly string[], path: FieldPath): FieldErro
   return errors;
 }
 
-const validate = (binding: ValidatingAdmissionPolicyBinding): FieldError[] => [
+export const validateValidatingBinding = (binding: ValidatingAdmissionPolicyBinding): FieldError[] => [
   ...validateCommonBinding(binding),
   ...validateActions(binding.spec?.validationActions ?? [], FieldPath.of('spec', 'validationActions')),
 ];
@@ -32,7 +32,7 @@ export const validatingAdmissionPolicyBindings = (access: ParamAccess): Resource
     resource: 'validatingadmissionpolicybindings',
     kind: 'ValidatingAdmissionPolicyBinding',
     ...VALIDATING_VERSIONS,
-    strategy: bindingStrategy(validate, 'ValidatingAdmissionPolicy', access),
+    strategy: bindingStrategy(validateValidatingBinding, 'ValidatingAdmissionPolicy', access),
     table: bindingTable('validatingadmissionpolicybindings'),
     applyDefaults: defaultBinding,
   });
