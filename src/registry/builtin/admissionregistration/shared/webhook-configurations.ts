@@ -1,4 +1,7 @@
-import type { MutatingWebhook, MutatingWebhookConfiguration } from '../../../../apimachinery/generated/admissionregistration.js';
+import type {
+  MutatingWebhook,
+  MutatingWebhookConfiguration,
+} from '../../../../apimachinery/generated/admissionregistration.js';
 import { VIRTUAL_RESOURCES } from '../../../../admission/matching/match.js';
 import { featureGates } from '../../../../util/feature-gates.js';
 import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
