@@ -97,7 +97,7 @@ function declare(index, homes, group) {
     const type = types[at];
     if (type.k === 'ptr') return textOf(type.e);
     if (type.k === 'slice') return arrayOf(textOf(type.e));
-    if (type.k === 'map') return `Record<string, ${textOf(type.e)}>`;
+    if (type.k === 'map') return `Record<string, ${textOf(type.e)}${isNull({ t: type.e }) ? ' | null' : ''}>`;
     if (type.k === 'custom' && CUSTOM[type.s] === undefined) need('../json/json.js', 'JsonValue');
     if (type.k === 'custom') return CUSTOM[type.s] ?? 'JsonValue';
     if (type.k !== 'struct') return PLAIN[type.k];

@@ -121,7 +121,7 @@ export interface JSONSchemaProps extends JsonObject {
   properties?: Record<string, JSONSchemaProps>;
   additionalProperties?: JSONSchemaProps | boolean;
   patternProperties?: Record<string, JSONSchemaProps>;
-  dependencies?: Record<string, JSONSchemaProps | string[]>;
+  dependencies?: Record<string, JSONSchemaProps | string[] | null>;
   additionalItems?: JSONSchemaProps | boolean;
   definitions?: Record<string, JSONSchemaProps>;
   externalDocs?: ExternalDocumentation;

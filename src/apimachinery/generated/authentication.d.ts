@@ -26,7 +26,7 @@ export interface TokenRequestSpec extends JsonObject {
   audiences?: string[] | null;
   expirationSeconds?: number | bigint | null;
   boundObjectRef?: BoundObjectReference | null;
-  attestations?: Record<string, string[]>;
+  attestations?: Record<string, string[] | null>;
 }
 
 export interface TokenRequestStatus extends JsonObject {
@@ -55,5 +55,5 @@ export interface UserInfo extends JsonObject {
   username?: string;
   uid?: string;
   groups?: string[];
-  extra?: Record<string, string[]>;
+  extra?: Record<string, string[] | null>;
 }

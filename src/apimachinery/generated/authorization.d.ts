@@ -76,7 +76,7 @@ export interface SubjectAccessReviewSpec extends JsonObject {
   nonResourceAttributes?: NonResourceAttributes;
   user?: string;
   groups?: string[];
-  extra?: Record<string, string[]>;
+  extra?: Record<string, string[] | null>;
   uid?: string;
 }
 

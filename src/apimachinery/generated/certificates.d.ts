@@ -24,7 +24,7 @@ export interface CertificateSigningRequestSpec extends JsonObject {
   username?: string;
   uid?: string;
   groups?: string[];
-  extra?: Record<string, string[]>;
+  extra?: Record<string, string[] | null>;
 }
 
 export interface CertificateSigningRequestStatus extends JsonObject {

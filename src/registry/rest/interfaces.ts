@@ -46,25 +46,25 @@ export interface TableConvertor {
 }
 
 /** Prepares and validates the objects of a kind before they are stored (apiserver, registry/rest). The functions modify `object` in place. */
-export interface Strategy {
+export interface Strategy<T extends KubeObject = KubeObject> {
   /**
    * Checks before any other step the permissions beyond the request's own that the object would give away, as RBAC and policies with params
    * do; throws ApiError. `old` is undefined for a create.
    */
-  checkEscalation?(context: RequestContext, object: KubeObject, old: KubeObject | undefined): Promise<void>;
+  checkEscalation?(context: RequestContext, object: T, old: T | undefined): Promise<void>;
   /** Clears the fields that a client may not set on creation, such as status. */
-  prepareForCreate?(context: RequestContext, object: KubeObject): void;
-  validateCreate(context: RequestContext, object: KubeObject): readonly FieldError[];
-  warningsOnCreate?(context: RequestContext, object: KubeObject): readonly string[];
-  prepareForUpdate?(context: RequestContext, object: KubeObject, old: KubeObject): void;
-  validateUpdate(context: RequestContext, object: KubeObject, old: KubeObject): readonly FieldError[];
-  warningsOnUpdate?(context: RequestContext, object: KubeObject, old: KubeObject): readonly string[];
+  prepareForCreate?(context: RequestContext, object: T): void;
+  validateCreate(context: RequestContext, object: T): readonly FieldError[];
+  warningsOnCreate?(context: RequestContext, object: T): readonly string[];
+  prepareForUpdate?(context: RequestContext, object: T, old: T): void;
+  validateUpdate(context: RequestContext, object: T, old: T): readonly FieldError[];
+  warningsOnUpdate?(context: RequestContext, object: T, old: T): readonly string[];
   /** True if a PUT or apply to a name that does not exist creates the object. */
   readonly allowCreateOnUpdate: boolean;
   /** True if an update without resourceVersion is accepted. */
   readonly allowUnconditionalUpdate: boolean;
   /** Normalizes the object after validation. */
-  canonicalize?(object: KubeObject): void;
+  canonicalize?(object: T): void;
   /** The fields that writes through this strategy reset and therefore cannot own: field paths like `status`, by apiVersion or `*`. */
   readonly resetFields?: Readonly<Record<string, readonly (readonly string[])[]>>;
   /** True if objects have metadata.generation: it starts at 1 and grows when anything but metadata and status changes. */
@@ -84,18 +84,18 @@ export interface Propagation {
 }
 
 /** Grace periods, additional steps and conditions of deletion, for types that have them (namespaces, CRDs, pods). */
-export interface DeletionStrategy {
+export interface DeletionStrategy<T extends KubeObject = KubeObject> {
   /** Called before an object is removed. Returns the object to store if the removal has to wait, or undefined to remove it now. */
-  beforeDelete?(context: RequestContext, object: KubeObject, propagation: Propagation): KubeObject | undefined;
+  beforeDelete?(context: RequestContext, object: T, propagation: Propagation): T | undefined;
   /** Returns the type's own error for a failed precondition. If absent, the common error is used. */
-  preconditionFailed?(object: KubeObject, field: 'UID' | 'ResourceVersion', wanted: string, actual: string): ApiError;
+  preconditionFailed?(object: T, field: 'UID' | 'ResourceVersion', wanted: string, actual: string): ApiError;
   /** Returns the grace period in seconds, or undefined if the type has no graceful deletion. */
-  gracePeriodSeconds?(object: KubeObject, asked: number | undefined): number | undefined;
+  gracePeriodSeconds?(object: T, asked: number | undefined): number | undefined;
   /**
    * Reports whether an update that leaves a deleted object without finalizers may remove it. A type may have more to wait for, such
    * as a namespace's own finalizers. If absent, it has not.
    */
-  shouldDeleteDuringUpdate?(object: KubeObject): boolean;
+  shouldDeleteDuringUpdate?(object: T): boolean;
   /** 'unsupported' means that such objects have no dependents, so that propagation policies have no effect. */
   readonly defaultGarbageCollection?: 'background' | 'orphan' | 'unsupported';
 }

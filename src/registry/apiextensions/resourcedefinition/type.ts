@@ -1,6 +1,8 @@
-import { conditionsOf } from '../../../apimachinery/meta/conditions.js';
-import { objectAt, stringAt, textAt } from '../../../apimachinery/json/json.js';
-import type { GroupVersionResource, KubeObject } from '../../../apimachinery/meta/meta.js';
+import type {
+  CustomResourceDefinition,
+  CustomResourceDefinitionSpec,
+} from '../../../apimachinery/generated/apiextensions.js';
+import type { GroupVersionResource } from '../../../apimachinery/meta/meta.js';
 import { customResourceDefinitions } from '../customresourcedefinition/type.js';
 import { RESOURCE_DEFINITIONS, servedVersions } from '../../builtin/kubeannex/resource-definitions.js';
 import { AGE_COLUMN, column, NAME_COLUMN, tableWithAge } from '../../generic/columns.js';
@@ -43,10 +45,9 @@ function forResourceDefinition(strategy: Strategy): Strategy {
   return {
     ...strategy,
     resetFields: { 'kubeannex.io/v1': Object.values(strategy.resetFields ?? {}).flat() },
-    prepareForCreate: (context, definition) => {
+    prepareForCreate: (context, definition: CustomResourceDefinition) => {
       strategy.prepareForCreate?.(context, definition);
-      const status = objectAt(definition, 'status');
-      if (status !== undefined) status['conditions'] ??= [];
+      if (definition.status !== undefined) definition.status.conditions ??= [];
     },
   };
 }
@@ -78,17 +79,14 @@ function tableOf(count: ObjectCount): TableConvertor {
   };
 }
 
-function registered(definition: KubeObject): string {
-  const conditions = conditionsOf(definition);
-  const condition = conditions.find(({ type }) => type === 'Registered');
-  const status = stringAt(condition, 'status') ?? 'Unknown';
-  return status === 'False' ? (stringAt(condition, 'reason') ?? status) : status;
+function registered({ status: seen }: CustomResourceDefinition): string {
+  const condition = seen?.conditions?.find(({ type }) => type === 'Registered');
+  const status = condition?.status ?? 'Unknown';
+  return status === 'False' ? (condition?.reason ?? status) : status;
 }
 
-function objects(definition: KubeObject, versions: readonly string[], count: ObjectCount): string {
-  const spec = objectAt(definition, 'spec');
-  const group = textAt(spec, 'group');
-  const resource = textAt(objectAt(spec, 'names'), 'plural');
+function objects({ spec }: CustomResourceDefinition, versions: readonly string[], count: ObjectCount): string {
+  const { group = '', names: { plural: resource = '' } = {} }: CustomResourceDefinitionSpec = spec ?? {};
   for (const version of versions) {
     const found = count({ group, version, resource });
     if (found !== undefined) return String(found);

@@ -1,14 +1,14 @@
+import type * as admissionregistration from '../../../apimachinery/generated/admissionregistration.js';
 import { admissionStruct, NAMESPACE_TYPE, REQUEST_TYPE } from '../../../admission/cel/types.js';
 import { Composition } from '../../../admission/cel/variables.js';
 import { AUTHORIZER_TYPES, type Environment, kubernetesEnvironment, types, type VariableDecl } from '@annex/cel';
 import { ObjectType } from '../../../expressions/types.js';
-import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../../../apimachinery/json/json.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
 import {
   compareUtf8,
   formatGroupVersionKind,
   type GroupVersionKind,
   type GroupVersionResource,
-  type KubeObject,
   parseGroupVersion,
 } from '../../../apimachinery/meta/meta.js';
 
@@ -28,16 +28,19 @@ export interface ExpressionWarning extends JsonObject {
 }
 
 /** Checks the expressions of a policy against the types that it matches (status.typeChecking). */
-export function checkPolicyTypes(policy: KubeObject, known: KnownTypes): ExpressionWarning[] {
-  const spec = objectAt(policy, 'spec') ?? {};
+export function checkPolicyTypes(
+  policy: admissionregistration.ValidatingAdmissionPolicy,
+  known: KnownTypes,
+): ExpressionWarning[] {
+  const spec: admissionregistration.ValidatingAdmissionPolicySpec = policy.spec ?? {};
   const environments = typesToCheck(spec, known).flatMap((kind): CheckedType[] => {
     const schema = known.schemaOf(kind);
     return schema === undefined ? [] : [{ kind, environment: environmentFor(spec, kind, schema, known) }];
   });
   const warnings: ExpressionWarning[] = [];
-  objectsOf(spec['validations']).forEach((validation, i) => {
-    for (const field of ['expression', 'messageExpression']) {
-      const expression = textAt(validation, field);
+  (spec.validations ?? []).forEach((validation, i) => {
+    for (const field of ['expression', 'messageExpression'] as const) {
+      const expression = validation[field] ?? '';
       if (expression === '' && field === 'messageExpression') continue;
       const warning = checkExpression(expression, environments);
       if (warning !== '') warnings.push({ fieldRef: `spec.validations[${String(i)}].${field}`, warning });
@@ -61,13 +64,18 @@ function checkExpression(expression: string, checked: readonly CheckedType[]): s
 }
 
 /** Returns an environment in which `object`, `oldObject` and `params` have the types of their schemas. */
-function environmentFor(spec: JsonObject, kind: GroupVersionKind, schema: JsonObject, known: KnownTypes): Environment {
+function environmentFor(
+  spec: admissionregistration.ValidatingAdmissionPolicySpec,
+  kind: GroupVersionKind,
+  schema: JsonObject,
+  known: KnownTypes,
+): Environment {
   const variables: VariableDecl[] = [
     { name: 'request', type: REQUEST_TYPE },
     { name: 'namespaceObject', type: NAMESPACE_TYPE },
     { name: 'authorizer', type: AUTHORIZER_TYPES.authorizer },
   ];
-  const paramKind = objectAt(spec, 'paramKind');
+  const { paramKind } = spec;
   const paramSchema = paramKind === undefined ? undefined : known.schemaOf(kindOfParams(paramKind));
   if (paramKind !== undefined && paramSchema === undefined) variables.push({ name: 'params', type: types.DYN });
   let base = kubernetesEnvironment('stored').extend(variables, admissionStruct);
@@ -75,21 +83,24 @@ function environmentFor(spec: JsonObject, kind: GroupVersionKind, schema: JsonOb
   if (paramSchema !== undefined) base = new ObjectType(`params.${kind.kind}`, paramSchema).within(base, 'params');
   const composition = new Composition();
   const environment = composition.within(base);
-  for (const variable of objectsOf(spec['variables'])) {
-    composition.add(environment, textAt(variable, 'name'), textAt(variable, 'expression'));
+  for (const variable of spec.variables ?? []) {
+    composition.add(environment, variable.name ?? '', variable.expression ?? '');
   }
   return environment;
 }
 
-function kindOfParams(paramKind: JsonObject): GroupVersionKind {
-  const { group, version } = parseGroupVersion(textAt(paramKind, 'apiVersion')) ?? { group: '', version: '' };
-  return { group, version, kind: textAt(paramKind, 'kind') };
+function kindOfParams(paramKind: admissionregistration.ParamKind): GroupVersionKind {
+  const { group, version } = parseGroupVersion(paramKind.apiVersion ?? '') ?? { group: '', version: '' };
+  return { group, version, kind: paramKind.kind ?? '' };
 }
 
 /** Returns the kinds that rules name without wildcards, at most ten. */
-function typesToCheck(spec: JsonObject, known: KnownTypes): GroupVersionKind[] {
+function typesToCheck(
+  spec: admissionregistration.ValidatingAdmissionPolicySpec,
+  known: KnownTypes,
+): GroupVersionKind[] {
   const found = new Map<string, GroupVersionKind>();
-  for (const rule of objectsOf(objectAt(spec, 'matchConstraints')?.['resourceRules'])) {
+  for (const rule of spec.matchConstraints?.resourceRules ?? []) {
     let count = 0;
     for (const resource of namedResources(rule)) {
       const kind = known.kindOf(resource);
@@ -106,8 +117,8 @@ const sorted = (found: ReadonlyMap<string, GroupVersionKind>): GroupVersionKind[
     (a, b) => compareUtf8(a.group, b.group) || compareUtf8(a.version, b.version) || compareUtf8(a.kind, b.kind),
   );
 
-function namedResources(rule: JsonObject): GroupVersionResource[] {
-  const names = (key: string): string[] => stringsOf(rule[key]).sort(compareUtf8);
+function namedResources(rule: admissionregistration.NamedRuleWithOperations): GroupVersionResource[] {
+  const names = (key: 'apiGroups' | 'apiVersions' | 'resources'): string[] => [...(rule[key] ?? [])].sort(compareUtf8);
   const groups = names('apiGroups');
   const versions = names('apiVersions');
   if ([...groups, ...versions].some((name) => name.includes('*'))) return [];

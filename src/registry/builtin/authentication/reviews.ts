@@ -1,5 +1,6 @@
+import type { TokenReview, TokenReviewSpec } from '../../../apimachinery/generated/authentication.js';
 import { newBadRequest, newInternalError } from '../../../apimachinery/meta/errors.js';
-import { type JsonObject, objectAt, stringsOf, textAt } from '../../../apimachinery/json/json.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import {
   AuthenticationError,
@@ -56,25 +57,22 @@ function selfSubjectReview(user: UserInfo, now: number): KubeObject {
 }
 
 async function tokenReview(
-  object: KubeObject,
+  object: TokenReview,
   namespace: string,
   signal: AbortSignal,
   { tokens, apiAudiences }: AuthenticationReviewDependencies,
 ): Promise<KubeObject> {
   if (namespace !== '') throw newBadRequest(`namespace is not allowed on this type: ${namespace}`);
-  const spec = objectAt(object, 'spec');
-  const token = textAt(spec, 'token');
+  const { token = '', audiences: asked = [] }: TokenReviewSpec = object.spec ?? {};
   if (token === '') throw newBadRequest('token is required for TokenReview in authentication');
   // A status sent by the client must never be returned as the server's own.
-  object['status'] = { user: {} };
+  object.status = { user: {} };
   if (tokens === undefined) return object;
-  const asked = stringsOf(spec?.['audiences']);
   const audiences = asked.length === 0 ? apiAudiences : asked;
   // As in a header, surrounding spaces are ignored.
   const bare = bearerTokenOf(`Bearer ${token}`) ?? '';
   const outcome = bare === '' ? INVALID_TOKEN : await authenticate(tokens, bare, audiences, signal);
-  object['status'] =
-    typeof outcome === 'string' ? { user: {}, error: outcome } : status(outcome, audiences, apiAudiences);
+  object.status = typeof outcome === 'string' ? { user: {}, error: outcome } : status(outcome, audiences, apiAudiences);
   return object;
 }
 

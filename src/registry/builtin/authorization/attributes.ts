@@ -1,5 +1,6 @@
+import type { FieldSelectorRequirement, LabelSelectorRequirement } from '../../../apimachinery/generated/meta.js';
+import type * as authorization from '../../../apimachinery/generated/authorization.js';
 import { parseFieldSelector } from '../../../apimachinery/selectors/field-selectors.js';
-import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../../../apimachinery/json/json.js';
 import { parseLabelSelector } from '../../../apimachinery/selectors/label-parser.js';
 import { labelSelectorFromObject } from '../../../apimachinery/selectors/label-selector-object.js';
 import { SelectorError } from '../../../apimachinery/selectors/labels.js';
@@ -19,33 +20,36 @@ interface Parsed {
   readonly failed: boolean;
 }
 
+type Requirement = FieldSelectorRequirement | LabelSelectorRequirement;
+
 const NOTHING: Parsed = { requirements: [], failed: false };
 
 /** Returns the user that a SubjectAccessReview's spec names. */
-export function userFrom(spec: JsonObject): UserInfo {
+export function userFrom(spec: authorization.SubjectAccessReviewSpec): UserInfo {
   const extra: Record<string, readonly string[]> = {};
-  for (const [key, values] of Object.entries(objectAt(spec, 'extra') ?? {})) extra[key] = stringsOf(values);
+  for (const [key, values] of Object.entries(spec.extra ?? {})) extra[key] = values ?? [];
   return {
-    name: textAt(spec, 'user'),
-    uid: textAt(spec, 'uid'),
-    groups: stringsOf(spec['groups']),
+    name: spec.user ?? '',
+    uid: spec.uid ?? '',
+    groups: spec.groups ?? [],
     extra,
   };
 }
 
 /** Returns the attributes of a valid spec for the authorizer. */
-export function attributesFrom(user: UserInfo, spec: JsonObject): ReviewAttributes {
-  const resource = objectAt(spec, 'resourceAttributes');
+export function attributesFrom(user: UserInfo, spec: authorization.SubjectAccessReviewSpec): ReviewAttributes {
+  const resource = spec.resourceAttributes;
   if (resource === undefined) {
-    const nonResource = objectAt(spec, 'nonResourceAttributes');
+    const nonResource = spec.nonResourceAttributes;
     const names = { namespace: '', apiGroup: '', apiVersion: '', resource: '', subresource: '', name: '' };
-    const path = textAt(nonResource, 'path');
-    const verb = textAt(nonResource, 'verb');
+    const path = nonResource?.path ?? '';
+    const verb = nonResource?.verb ?? '';
     return { attributes: { user, verb, path, resourceRequest: false, ...names }, selectorErrors: [] };
   }
-  const text = (key: string): string => textAt(resource, key);
-  const field = readSelector(objectAt(resource, 'fieldSelector'), parseFields, fieldRequirement);
-  const label = readSelector(objectAt(resource, 'labelSelector'), parseLabels, labelRequirement);
+  const text = (key: 'verb' | 'namespace' | 'group' | 'version' | 'resource' | 'subresource' | 'name'): string =>
+    resource[key] ?? '';
+  const field = readSelector(resource.fieldSelector, parseFields, fieldRequirement);
+  const label = readSelector(resource.labelSelector, parseLabels, labelRequirement);
   return {
     attributes: {
       user,
@@ -72,18 +76,18 @@ function selectorErrors(name: string, { failed, requirements }: Parsed): readonl
 }
 
 function readSelector(
-  selector: JsonObject | undefined,
+  selector: authorization.FieldSelectorAttributes | authorization.LabelSelectorAttributes | undefined,
   parse: (raw: string) => readonly SelectorRequirement[],
-  read: (requirement: JsonObject) => SelectorRequirement | undefined,
+  read: (requirement: Requirement) => SelectorRequirement | undefined,
 ): Parsed {
   if (selector === undefined) return NOTHING;
-  const list = objectsOf(selector['requirements']);
+  const list = selector.requirements ?? [];
   if (list.length > 0) {
     // Invalid requirements are omitted. As all of them must be met, this only makes the question broader.
     const requirements = list.map(read).filter((requirement) => requirement !== undefined);
     return { requirements, failed: requirements.length < list.length };
   }
-  const raw = textAt(selector, 'rawSelector');
+  const raw = selector.rawSelector ?? '';
   if (raw === '') return NOTHING;
   try {
     return { requirements: parse(raw), failed: false };
@@ -98,14 +102,14 @@ const parseFields = (raw: string): readonly SelectorRequirement[] =>
 const parseLabels = (raw: string): readonly SelectorRequirement[] =>
   labelRequirements(parseLabelSelector(raw).requirements);
 
-function fieldRequirement(requirement: JsonObject): SelectorRequirement | undefined {
-  const operator = textAt(requirement, 'operator');
-  const values = stringsOf(requirement['values']);
+function fieldRequirement(requirement: Requirement): SelectorRequirement | undefined {
+  const operator = requirement.operator ?? '';
+  const values = requirement.values ?? [];
   if ((operator !== 'In' && operator !== 'NotIn') || values.length !== 1) return undefined;
-  return { key: textAt(requirement, 'key'), operator, values };
+  return { key: requirement.key ?? '', operator, values };
 }
 
-function labelRequirement(requirement: JsonObject): SelectorRequirement | undefined {
+function labelRequirement(requirement: Requirement): SelectorRequirement | undefined {
   try {
     return labelRequirements(labelSelectorFromObject({ matchExpressions: [requirement] }).requirements)[0];
   } catch (error) {

@@ -1,6 +1,7 @@
+import type * as authorization from '../../../apimachinery/generated/authorization.js';
 import { newBadRequest, newInvalid } from '../../../apimachinery/meta/errors.js';
 import type { FieldError } from '../../../apimachinery/meta/field-error.js';
-import { objectAt, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
 import type { KubeObject, Scope } from '../../../apimachinery/meta/meta.js';
 import type { UserInfo } from '../../../authentication/user/user.js';
 import type { Authorizer, RuleResolver, RulesResult } from '../../../authorization/authorizer/interfaces.js';
@@ -60,15 +61,15 @@ const virtualType = (kind: string, scope: Scope, create: Create): CreateOnlyType
 function withoutSelectors(create: Create): Create {
   return (context, object, namespace) => {
     if (!featureGates.enabled('AuthorizeWithSelectors')) {
-      const resource = objectAt(specOf(object), 'resourceAttributes');
-      delete resource?.['fieldSelector'];
-      delete resource?.['labelSelector'];
+      const resource = specOf(object).resourceAttributes;
+      delete resource?.fieldSelector;
+      delete resource?.labelSelector;
     }
     return create(context, object, namespace);
   };
 }
 
-const specOf = (object: KubeObject): JsonObject => objectAt(object, 'spec') ?? {};
+const specOf = (object: authorization.SubjectAccessReview): authorization.SubjectAccessReviewSpec => object.spec ?? {};
 
 /** kube-apiserver names no kind in this error, because its internal objects have none. */
 function refuse(errors: readonly FieldError[]): void {
@@ -94,8 +95,8 @@ async function review(
 }
 
 /** Returns a new object, without metadata and spec of the review. */
-function rulesReview(object: KubeObject, user: UserInfo, resolver: RuleResolver): KubeObject {
-  const namespace = textAt(specOf(object), 'namespace');
+function rulesReview(object: authorization.SelfSubjectRulesReview, user: UserInfo, resolver: RuleResolver): KubeObject {
+  const namespace = object.spec?.namespace ?? '';
   if (namespace === '') throw newBadRequest('no namespace on request');
   return {
     kind: 'SelfSubjectRulesReview',

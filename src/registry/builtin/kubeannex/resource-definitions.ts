@@ -1,10 +1,7 @@
-import { objectAt, objectsOf, textAt } from '../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import type { CustomResourceDefinition } from '../../../apimachinery/generated/apiextensions.js';
 
 export const RESOURCE_DEFINITIONS = { group: 'kubeannex.io', resource: 'resourcedefinitions' };
 
 /** Returns the names of the served versions of a ResourceDefinition or CustomResourceDefinition. */
-export const servedVersions = (definition: KubeObject): string[] =>
-  objectsOf(objectAt(definition, 'spec')?.['versions'])
-    .filter((version) => version['served'] === true)
-    .map((version) => textAt(version, 'name'));
+export const servedVersions = ({ spec }: CustomResourceDefinition): string[] =>
+  (spec?.versions ?? []).filter(({ served }) => served).map(({ name = '' }) => name);

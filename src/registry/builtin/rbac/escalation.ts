@@ -1,5 +1,6 @@
+import type { ClusterRole } from '../../../apimachinery/generated/rbac.js';
 import { ApiError, newForbidden, newNotFound } from '../../../apimachinery/meta/errors.js';
-import { deepEqual, objectAt } from '../../../apimachinery/json/json.js';
+import { deepEqual } from '../../../apimachinery/json/json.js';
 import { compareUtf8, quote, type KubeObject, quoteList } from '../../../apimachinery/meta/meta.js';
 import { isPrivileged, type UserInfo } from '../../../authentication/user/user.js';
 import type { Authorizer, AuthorizerAttributes } from '../../../authorization/authorizer/interfaces.js';
@@ -120,8 +121,8 @@ async function allowed(
   return (await authorizer.authorize(attributes, signal)).decision === 'allow';
 }
 
-function hasAggregationRule(object: KubeObject | undefined): boolean {
-  const selectors = objectAt(object, 'aggregationRule')?.['clusterRoleSelectors'];
+function hasAggregationRule(object: ClusterRole | undefined): boolean {
+  const selectors = object?.aggregationRule?.clusterRoleSelectors;
   return Array.isArray(selectors) && selectors.length > 0;
 }
 

@@ -1,11 +1,5 @@
-import {
-  deepCopy,
-  deepEqual,
-  type JsonObject,
-  type JsonValue,
-  objectAt,
-  objectsOf,
-} from '../../../apimachinery/json/json.js';
+import type { ClusterRole, RoleBinding } from '../../../apimachinery/generated/rbac.js';
+import { deepCopy, deepEqual, type JsonObject } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { readRoleRef, readRules, readSubjects, writeRule, type Subject } from '../../../authorization/rbac/types.js';
 import { uncovered } from './covers.js';
@@ -62,34 +56,34 @@ function mergeMetadata(object: KubeObject, expected: KubeObject): boolean {
   return changed;
 }
 
-function addRules(object: KubeObject, existing: KubeObject, expected: KubeObject): boolean {
+function addRules(object: ClusterRole, existing: ClusterRole, expected: ClusterRole): boolean {
   const missing = uncovered(readRules(existing), readRules(expected));
   if (missing.length === 0) return false;
-  object['rules'] = [...list(object['rules']), ...missing.map(writeRule)];
+  object.rules = [...(object.rules ?? []), ...missing.map(writeRule)];
   return true;
 }
 
-function reconcileAggregation(object: KubeObject, expected: KubeObject): boolean {
-  const wanted = objectAt(expected, 'aggregationRule');
-  const current = objectAt(object, 'aggregationRule');
+function reconcileAggregation(object: ClusterRole, expected: ClusterRole): boolean {
+  const wanted = expected.aggregationRule;
+  const current = object.aggregationRule;
   if (wanted === undefined) {
-    delete object['aggregationRule'];
+    delete object.aggregationRule;
     return current !== undefined;
   }
-  const selectors = list(current?.['clusterRoleSelectors']);
-  const missing = list(wanted['clusterRoleSelectors']).filter(
+  const selectors = current?.clusterRoleSelectors ?? [];
+  const missing = (wanted.clusterRoleSelectors ?? []).filter(
     (selector) => !selectors.some((known) => deepEqual(known, selector)),
   );
   if (missing.length === 0) return false;
-  object['aggregationRule'] = { ...current, clusterRoleSelectors: [...selectors, ...deepCopy(missing)] };
+  object.aggregationRule = { ...current, clusterRoleSelectors: [...selectors, ...deepCopy(missing)] };
   return true;
 }
 
-function addSubjects(object: KubeObject, expected: KubeObject): boolean {
+function addSubjects(object: RoleBinding, expected: RoleBinding): boolean {
   const key = ({ kind, apiGroup, namespace, name }: Subject): string =>
     JSON.stringify([kind, apiGroup, namespace, name]);
   const known = new Set(readSubjects(object).map(key));
-  const wanted = objectsOf(expected['subjects']);
+  const wanted = expected.subjects ?? [];
   const missing: JsonObject[] = [];
   readSubjects(expected).forEach((subject, index) => {
     if (known.has(key(subject))) return;
@@ -97,10 +91,6 @@ function addSubjects(object: KubeObject, expected: KubeObject): boolean {
     missing.push(deepCopy(wanted[index] ?? {}));
   });
   if (missing.length === 0) return false;
-  object['subjects'] = [...list(object['subjects']), ...missing];
+  object.subjects = [...(object.subjects ?? []), ...missing];
   return true;
-}
-
-function list(value: JsonValue | undefined): JsonValue[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -1,4 +1,4 @@
-import { type JsonObject, objectAt, objectsOf, textAt } from '../../../apimachinery/json/json.js';
+import type { RoleBinding, Subject } from '../../../apimachinery/generated/rbac.js';
 import type { KubeObject, Scope } from '../../../apimachinery/meta/meta.js';
 import { nameIsPathSegment } from '../../../apimachinery/validation/names.js';
 import {
@@ -60,14 +60,14 @@ export const clusterRoleBindingStrategy = strategy(
 );
 
 /** Returns the users, groups and service accounts of a binding, for its table. */
-function subjects(binding: KubeObject): string[] {
-  const all = objectsOf(binding['subjects']);
-  const of = (kind: string): JsonObject[] => all.filter((subject) => subject['kind'] === kind);
+function subjects(binding: RoleBinding): string[] {
+  const all = binding.subjects ?? [];
+  const of = (kind: string): Subject[] => all.filter((subject) => subject.kind === kind);
   const names = (kind: string): string =>
     of(kind)
-      .map((subject) => textAt(subject, 'name'))
+      .map((subject) => subject.name ?? '')
       .join(', ');
-  const accounts = of('ServiceAccount').map((s) => `${textAt(s, 'namespace')}/${textAt(s, 'name')}`);
+  const accounts = of('ServiceAccount').map((s) => `${s.namespace ?? ''}/${s.name ?? ''}`);
   return [names('User'), names('Group'), accounts.join(', ')];
 }
 
@@ -80,9 +80,9 @@ function bindingTable(what: string, roleText: string): TableConvertor {
     column('Groups', 'string', `Groups in the ${what}`, 1),
     column('ServiceAccounts', 'string', `ServiceAccounts in the ${what}`, 1),
   ];
-  return tableWithAge(columns, (binding) => {
-    const ref = objectAt(binding, 'roleRef');
-    const role = `${textAt(ref, 'kind')}/${textAt(ref, 'name')}`;
+  return tableWithAge(columns, (binding: RoleBinding) => {
+    const ref = binding.roleRef;
+    const role = `${ref?.kind ?? ''}/${ref?.name ?? ''}`;
     return [binding.metadata.name ?? '', role, ...subjects(binding)];
   });
 }

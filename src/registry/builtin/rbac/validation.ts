@@ -1,7 +1,8 @@
+import type { ClusterRole, Role, RoleBinding } from '../../../apimachinery/generated/rbac.js';
 import { FieldPath, invalid, required, type FieldError } from '../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt, objectsOf, stringAt, textAt } from '../../../apimachinery/json/json.js';
+import { deepEqual } from '../../../apimachinery/json/json.js';
 import { validateLabelSelector } from '../../../apimachinery/selectors/label-selector-object.js';
-import type { KubeObject, Scope } from '../../../apimachinery/meta/meta.js';
+import type { Scope } from '../../../apimachinery/meta/meta.js';
 import { subdomainErrors, toFieldErrors } from '../../../apimachinery/validation/name-errors.js';
 import { nameIsPathSegment } from '../../../apimachinery/validation/names.js';
 import { FIELD_IMMUTABLE } from '../../../apimachinery/validation/object-meta.js';
@@ -20,16 +21,16 @@ import {
 const validateRbacName = (name: string): string[] => nameIsPathSegment(name);
 const roleNameErrors = toFieldErrors(validateRbacName);
 
-export function validateRole(role: KubeObject): FieldError[] {
+export function validateRole(role: Role): FieldError[] {
   return [...validateCoreMeta(role.metadata, 'Namespaced', validateRbacName), ...validateRules(role, 'Namespaced')];
 }
 
-export function validateClusterRole(role: KubeObject): FieldError[] {
+export function validateClusterRole(role: ClusterRole): FieldError[] {
   const errors = [...validateCoreMeta(role.metadata, 'Cluster', validateRbacName), ...validateRules(role, 'Cluster')];
-  const aggregation = objectAt(role, 'aggregationRule');
+  const aggregation = role.aggregationRule;
   if (aggregation === undefined) return errors;
   const path = FieldPath.of('aggregationRule', 'clusterRoleSelectors');
-  const selectors = objectsOf(aggregation['clusterRoleSelectors']);
+  const selectors = aggregation.clusterRoleSelectors ?? [];
   if (selectors.length === 0) {
     errors.push(required(path, 'at least one clusterRoleSelector required if aggregationRule is non-nil'));
   }
@@ -40,10 +41,8 @@ export function validateClusterRole(role: KubeObject): FieldError[] {
   return [...errors, ...found];
 }
 
-const validateRules = (role: KubeObject, scope: Scope): FieldError[] =>
-  eachErrors(objectsOf(role['rules']), FieldPath.of('rules'), (rule, path) =>
-    validateRule(readRule(rule), scope, path),
-  );
+const validateRules = (role: Role, scope: Scope): FieldError[] =>
+  eachErrors(role.rules, FieldPath.of('rules'), (rule, path) => validateRule(readRule(rule), scope, path));
 
 function validateRule(rule: PolicyRule, scope: Scope, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
@@ -66,7 +65,7 @@ function validateRule(rule: PolicyRule, scope: Scope, path: FieldPath): FieldErr
   return errors;
 }
 
-export function validateBinding(binding: KubeObject, scope: Scope): FieldError[] {
+export function validateBinding(binding: RoleBinding, scope: Scope): FieldError[] {
   const ref = readRoleRef(binding);
   const path = FieldPath.of('roleRef');
   return [
@@ -90,7 +89,7 @@ function validateSubject(subject: Subject, scope: Scope, path: FieldPath): Field
 }
 
 /** Requires that an update does not change the role of a binding. */
-export function roleRefErrors(binding: KubeObject, old: KubeObject): FieldError[] {
+export function roleRefErrors(binding: RoleBinding, old: RoleBinding): FieldError[] {
   const ref = readRoleRef(binding);
   if (deepEqual({ ...ref }, { ...readRoleRef(old) })) return [];
   const shown = { APIGroup: ref.apiGroup, Kind: ref.kind, Name: ref.name };
@@ -98,14 +97,12 @@ export function roleRefErrors(binding: KubeObject, old: KubeObject): FieldError[
 }
 
 /** Sets the defaults in place: the API group of the role reference, and that of users and groups. */
-export function defaultBinding(binding: KubeObject): void {
-  const ref = objectAt(binding, 'roleRef');
-  if (ref === undefined) binding['roleRef'] = { apiGroup: RBAC_GROUP, kind: '', name: '' };
-  else if (isUnset(ref, 'apiGroup')) ref['apiGroup'] = RBAC_GROUP;
-  for (const subject of objectsOf(binding['subjects'])) {
-    const kind = stringAt(subject, 'kind');
-    if ((kind === 'User' || kind === 'Group') && isUnset(subject, 'apiGroup')) subject['apiGroup'] = RBAC_GROUP;
+export function defaultBinding(binding: RoleBinding): void {
+  const ref = binding.roleRef;
+  if (ref === undefined) binding.roleRef = { apiGroup: RBAC_GROUP, kind: '', name: '' };
+  else ref.apiGroup ||= RBAC_GROUP;
+  for (const subject of binding.subjects ?? []) {
+    const kind = subject.kind;
+    if ((kind === 'User' || kind === 'Group') && !subject.apiGroup) subject.apiGroup = RBAC_GROUP;
   }
 }
-
-const isUnset = (object: JsonObject, key: string): boolean => textAt(object, key) === '';

@@ -11,6 +11,7 @@ import { type JsonObject, type JsonValue, objectsOf } from '../../../apimachiner
 import { addressErrors } from '../../../apimachinery/validation/addresses.js';
 import { qualifiedNameErrors, toFieldErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, isPortName } from '../../../apimachinery/validation/names.js';
+import type { EndpointPort, ServicePort } from '../../../apimachinery/generated/core.js';
 import { numberOf } from './fields.js';
 
 const NOT_NEGATIVE = 'must be greater than or equal to 0';
@@ -25,18 +26,44 @@ export type TextCheck = (value: string, path: FieldPath) => FieldError[];
 
 /** Validates each value of a list. `path` is that of the list. */
 export const eachErrors = <T>(
-  values: readonly T[],
+  values: readonly T[] | null | undefined,
   path: FieldPath,
   check: (value: T, path: FieldPath) => FieldError[],
-): FieldError[] => values.flatMap((value, i) => check(value, path.index(i)));
+): FieldError[] => (values ?? []).flatMap((value, i) => check(value, path.index(i)));
 
 /** Validates each object of the list at a key. `path` is that of the parent. */
-export const itemErrors = (
-  parent: JsonObject | undefined,
-  key: string,
+export const itemErrors = <T extends JsonObject, K extends string>(
+  parent: T | undefined,
+  key: K,
   path: FieldPath,
-  check: (item: JsonObject, path: FieldPath) => FieldError[],
-): FieldError[] => eachErrors(objectsOf(parent?.[key]), path.child(key), check);
+  check: (item: Item<T[K]>, path: FieldPath) => FieldError[],
+): FieldError[] => eachErrors(objectsOf(parent?.[key]) as Item<T[K]>[], path.child(key), check);
+
+/** The items of a list; any object if the list is not declared. */
+type Item<List> = NonNullable<List> extends readonly (infer I)[] ? I : JsonObject;
+
+/** Validates fields of a struct, each with its check, in the order of the checks. `path` is that of the struct. */
+export const fieldErrors = <T extends JsonObject>(struct: T, path: FieldPath, checks: FieldChecks<T>): FieldError[] =>
+  Object.entries(checks as Record<string, (value: JsonValue | undefined, path: FieldPath) => FieldError[]>).flatMap(
+    ([field, check]) => check(struct[field], path.child(field)),
+  );
+
+/** The checks of declared fields: those that are not only in the index signature. */
+type FieldChecks<T> = {
+  readonly [K in keyof T as string extends K ? never : K]?: (value: T[K], path: FieldPath) => FieldError[];
+};
+
+/** Returns a check of a field: it is required, and passes another check. */
+export const needed =
+  (check: TextCheck) =>
+  (value: string | undefined, path: FieldPath): FieldError[] =>
+    requiredOr(value ?? '', path, check);
+
+/** Returns a check of a field: its value is from a list, if there is one. */
+export const oneOf =
+  (...values: readonly string[]) =>
+  (value: string | undefined, path: FieldPath): FieldError[] =>
+    choiceIfSet(value, path, values);
 
 /** Returns a check that refuses values that it was given before. `shown` returns a value as the error prints it. */
 export function noDuplicates(shown: (value: string) => string | Printed = (value) => value): TextCheck {
@@ -97,8 +124,8 @@ export function portErrors(port: JsonValue | undefined, path: FieldPath): FieldE
 export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 
 /** Validates the application protocol of a port: a name with or without a domain. */
-export function appProtocolErrors(port: JsonObject, path: FieldPath): FieldError[] {
-  const name = port['appProtocol'];
+export function appProtocolErrors(port: EndpointPort | ServicePort, path: FieldPath): FieldError[] {
+  const name = port.appProtocol;
   if (typeof name !== 'string') return [];
   return qualifiedNameErrors(name, path.child('appProtocol'));
 }

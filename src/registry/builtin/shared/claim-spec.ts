@@ -1,15 +1,19 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
+import { deepEqual } from '../../../apimachinery/json/json.js';
 import { validateLabelSelector } from '../../../apimachinery/selectors/label-selector-object.js';
 import { labelErrors, subdomainErrors, subdomainErrorsIfSet } from '../../../apimachinery/validation/name-errors.js';
+import type * as core from '../../../apimachinery/generated/core.js';
 import { choiceIfSet } from './checks.js';
 import { needs } from './volume-sources.js';
 import { accessModeErrors, positiveQuantityErrors, VOLUME_MODES } from './volumes.js';
 
 /** Validates a data source of a claim. */
-function sourceErrors(source: JsonObject, path: FieldPath): FieldError[] {
+function sourceErrors(
+  source: core.TypedLocalObjectReference | core.TypedObjectReference,
+  path: FieldPath,
+): FieldError[] {
   const errors = needs('name', 'kind')(source, path);
-  const [group, kind] = [textAt(source, 'apiGroup'), textAt(source, 'kind')];
+  const [group, kind] = [source.apiGroup ?? '', source.kind ?? ''];
   if (group === '' && kind !== 'PersistentVolumeClaim') {
     const why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
     errors.push(invalid(path, kind, why));
@@ -18,14 +22,14 @@ function sourceErrors(source: JsonObject, path: FieldPath): FieldError[] {
   return [...errors, ...subdomainErrors(group, path.child('apiGroup'))];
 }
 
-function sourcesErrors(spec: JsonObject, path: FieldPath): FieldError[] {
-  const source = objectAt(spec, 'dataSource');
-  const ref = objectAt(spec, 'dataSourceRef');
+function sourcesErrors(spec: core.PersistentVolumeClaimSpec, path: FieldPath): FieldError[] {
+  const source = spec.dataSource;
+  const ref = spec.dataSourceRef;
   const errors: FieldError[] = [];
   if (source !== undefined) errors.push(...sourceErrors(source, path.child('dataSource')));
   if (ref === undefined) return errors;
   errors.push(...sourceErrors(ref, path.child('dataSourceRef')));
-  const namespace = textAt(ref, 'namespace');
+  const namespace = ref.namespace ?? '';
   if (namespace !== '') errors.push(...labelErrors(namespace, path.child('dataSourceRef', 'namespace')));
   if (source === undefined) return errors;
   // Go prints a field path, which has no exported fields, as an empty object.
@@ -38,19 +42,19 @@ function sourcesErrors(spec: JsonObject, path: FieldPath): FieldError[] {
 }
 
 /** Validates the spec of a claim. */
-export function claimSpecErrors(spec: JsonObject, path: FieldPath): FieldError[] {
+export function claimSpecErrors(spec: core.PersistentVolumeClaimSpec, path: FieldPath): FieldError[] {
   const modes = path.child('accessModes');
-  const errors = accessModeErrors(spec['accessModes'], modes, 'at least 1 access mode is required', () =>
-    validateLabelSelector(objectAt(spec, 'selector'), path.child('selector')),
+  const errors = accessModeErrors(spec.accessModes, modes, 'at least 1 access mode is required', () =>
+    validateLabelSelector(spec.selector, path.child('selector')),
   );
-  const storage = objectAt(objectAt(spec, 'resources'), 'requests')?.['storage'];
+  const storage = spec.resources?.requests?.['storage'];
   const at = path.child('resources').key('storage');
   errors.push(...(storage === undefined ? [required(at)] : positiveQuantityErrors(storage, at)));
-  errors.push(...subdomainErrorsIfSet(textAt(spec, 'storageClassName'), path.child('storageClassName')));
+  errors.push(...subdomainErrorsIfSet(spec.storageClassName ?? '', path.child('storageClassName')));
   return [
     ...errors,
-    ...choiceIfSet(spec['volumeMode'], path.child('volumeMode'), VOLUME_MODES),
+    ...choiceIfSet(spec.volumeMode, path.child('volumeMode'), VOLUME_MODES),
     ...sourcesErrors(spec, path),
-    ...subdomainErrorsIfSet(textAt(spec, 'volumeAttributesClassName'), path.child('volumeAttributesClassName')),
+    ...subdomainErrorsIfSet(spec.volumeAttributesClassName ?? '', path.child('volumeAttributesClassName')),
   ];
 }

@@ -3,19 +3,13 @@ import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery
 export const numberOf = (value: JsonValue | undefined): number => (typeof value === 'number' ? value : 0);
 
 /** Returns the object at a key for modification. Creates it if it does not exist. */
-export function ensureObject(parent: JsonObject, key: string): JsonObject {
-  const existing = parent[key];
-  if (isObject(existing)) return existing;
-  const made: JsonObject = {};
-  parent[key] = made;
-  return made;
+export function ensureObject<T extends JsonObject, K extends string>(parent: T, key: K): ObjectOf<T[K]> {
+  const holder: JsonObject = parent;
+  const existing = holder[key];
+  return (isObject(existing) ? existing : (holder[key] = {})) as ObjectOf<T[K]>;
 }
 
-/** Sets a value if it is missing or empty. */
-export function setDefault(object: JsonObject, key: string, value: JsonValue): void {
-  const current = object[key];
-  if (current === undefined || current === null || current === '') object[key] = value;
-}
+type ObjectOf<V> = Extract<NonNullable<V>, JsonObject>;
 
 /** Replaces an empty list by null, as which a list that is always written is stored. */
 export function emptyListIsNull(object: JsonObject, field: string): void {

@@ -1,6 +1,7 @@
 import { SHARD_UID } from '../../../apimachinery/selectors/selection-predicate.js';
 import { featureGates } from '../../../util/feature-gates.js';
-import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
+import { objectAt, textAt } from '../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { Attributes } from '../../../storage/cacher/interfaces.js';
 import type { ApiLifecycle, ResourceType, TableConvertor } from '../../rest/interfaces.js';
 
@@ -23,11 +24,12 @@ type Optional =
  * The definition of a built-in type, from which everything else is derived. The registryPath defaults to the resource: kube-apiserver
  * adds the group for only a few of its own types.
  */
-export interface BuiltinDefinition extends Pick<ResourceType, Needed>, Partial<Pick<ResourceType, Optional>> {
+export interface BuiltinDefinition<T extends KubeObject = KubeObject>
+  extends Pick<ResourceType, Needed>, Partial<Pick<ResourceType, Optional>> {
   readonly table: TableConvertor;
   /** The fields that selectors may use besides name and namespace, and their values. */
   readonly selectableFields?: readonly string[];
-  readonly fields?: (object: JsonObject) => Record<string, string>;
+  readonly fields?: (object: T) => Record<string, string>;
   /** Set if the releases that can be emulated differ. */
   readonly lifecycle?: ApiLifecycle;
   /** Versions besides v1 whose objects differ only in apiVersion, newest first. */
@@ -35,7 +37,7 @@ export interface BuiltinDefinition extends Pick<ResourceType, Needed>, Partial<P
 }
 
 /** Returns a built-in type in version v1, which is also the storage version, and in other versions if there are any. */
-export function builtinType(definition: BuiltinDefinition): ResourceType {
+export function builtinType<T extends KubeObject>(definition: BuiltinDefinition<T>): ResourceType {
   const { table, selectableFields = [], fields, lifecycle, otherVersions, ...given } = definition;
   return {
     shortNames: [],
@@ -58,7 +60,7 @@ export function builtinType(definition: BuiltinDefinition): ResourceType {
     custom: false,
     attributes: (object): Attributes => {
       const metadata = objectAt(object, 'metadata');
-      const selectable: Record<string, string> = fields === undefined ? {} : fields(object);
+      const selectable: Record<string, string> = fields === undefined ? {} : fields(object as T);
       selectable['metadata.name'] = textAt(metadata, 'name');
       if (given.namespaced) selectable['metadata.namespace'] = textAt(metadata, 'namespace');
       if (featureGates.enabled('ShardedListAndWatch')) selectable[SHARD_UID] = textAt(metadata, 'uid');

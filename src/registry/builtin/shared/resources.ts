@@ -8,18 +8,12 @@ import {
   notSupported,
   required,
 } from '../../../apimachinery/meta/field-error.js';
-import {
-  type JsonObject,
-  type JsonValue,
-  objectAt,
-  objectsOf,
-  textAt,
-  textOf,
-} from '../../../apimachinery/json/json.js';
+import { type JsonObject, type JsonValue, textOf } from '../../../apimachinery/json/json.js';
 import { compareUtf8, quote } from '../../../apimachinery/meta/meta.js';
 import { Quantity } from '../../../apimachinery/meta/quantity.js';
 import { labelErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { isQualifiedName } from '../../../apimachinery/validation/names.js';
+import type { ResourceClaim, ResourceRequirements } from '../../../apimachinery/generated/core.js';
 
 const HUGE_PAGES = 'hugepages-';
 const REQUESTS = 'requests.';
@@ -134,14 +128,14 @@ function requestErrors(name: string, asked: Quantity, limit: Quantity | undefine
 
 /** Validates the requests and limits of a container, or of a pod as a whole. */
 export function resourceErrors(
-  resources: JsonObject,
+  resources: ResourceRequirements,
   path: FieldPath,
   claims: ReadonlySet<string>,
   level: 'container' | 'pod' = 'container',
 ): FieldError[] {
   const checkName = level === 'pod' ? podNameErrors : containerNameErrors;
-  const limits = parts(objectAt(resources, 'limits'));
-  const requests = parts(objectAt(resources, 'requests'));
+  const limits = parts(resources.limits);
+  const requests = parts(resources.requests);
   const limitOf = new Map(limits);
   const errors: FieldError[] = [];
   for (const [name, quantity] of limits) {
@@ -157,19 +151,19 @@ export function resourceErrors(
   if (names.some(isHugePages) && !names.some((name) => POD_LEVEL.includes(name))) {
     errors.push(forbidden(path, 'HugePages require cpu or memory'));
   }
-  return [...errors, ...claimErrors(objectsOf(resources['claims']), claims, path.child('claims'))];
+  return [...errors, ...claimErrors(resources.claims ?? [], claims, path.child('claims'))];
 }
 
-function claimErrors(claims: readonly JsonObject[], known: ReadonlySet<string>, path: FieldPath): FieldError[] {
+function claimErrors(claims: readonly ResourceClaim[], known: ReadonlySet<string>, path: FieldPath): FieldError[] {
   const seen = new Set<string>();
   return claims.flatMap((claim, i) => {
     const at = path.index(i);
-    const name = textAt(claim, 'name');
+    const name = claim.name ?? '';
     if (name === '') return [required(at)];
     const errors: FieldError[] = [];
     if (seen.has(name)) errors.push(duplicate(at, name));
     else {
-      const request = textAt(claim, 'request');
+      const request = claim.request ?? '';
       const key = request === '' ? name : `${name}/${request}`;
       if (request !== '') errors.push(...labelErrors(request, at.child('request')));
       if (seen.has(key)) errors.push(duplicate(at, key));
@@ -197,17 +191,15 @@ export function fractionWarnings(list: JsonObject | undefined, path: FieldPath, 
 }
 
 /** Rounds quantities up to thousandths, in which they are stored. */
-export function roundQuantities(list: JsonObject | undefined): void {
-  for (const name in list) {
-    const text = textAt(list, name);
+export function roundQuantities(list: Record<string, string> = {}): void {
+  for (const [name, text] of Object.entries(list)) {
     // Only a quantity with a suffix, a fraction or an exponent can be more precise.
     if (/[nu.eE]/.test(text)) list[name] = Quantity.parse(text).roundedUpTo(MILLI).toString();
   }
 }
 
 /** Rounds both the requests and the limits. */
-export function roundResources(holder: JsonObject): void {
-  const resources = objectAt(holder, 'resources');
-  roundQuantities(objectAt(resources, 'limits'));
-  roundQuantities(objectAt(resources, 'requests'));
+export function roundResources({ resources }: { readonly resources?: ResourceRequirements }): void {
+  roundQuantities(resources?.limits);
+  roundQuantities(resources?.requests);
 }

@@ -58,10 +58,10 @@ function columnsOf(path: string): TableColumn[] {
 }
 
 /** Returns a convertor for a function that returns a row. Ages are printed as of the request. */
-export function tableOf(
+export function tableOf<T extends KubeObject = KubeObject>(
   path: string,
-  row: (object: KubeObject) => readonly Cell[],
-  conditions?: (object: KubeObject) => JsonValue | undefined,
+  row: (object: T) => readonly Cell[],
+  conditions?: (object: T) => JsonValue | undefined,
 ): TableConvertor {
   let columns: readonly TableColumn[] | undefined;
   return {
@@ -69,9 +69,9 @@ export function tableOf(
       columns ??= columnsOf(path);
       return columns;
     },
-    cells: (object, now) => row(object).map((cell) => (cell instanceof Age ? cell.shown(now) : cell)),
+    cells: (object, now) => row(object as T).map((cell) => (cell instanceof Age ? cell.shown(now) : cell)),
     timeDependent: true,
-    since: (object) => row(object).map((cell) => (cell instanceof Age ? cell.open : undefined)),
-    ...(conditions === undefined ? {} : { conditions }),
+    since: (object) => row(object as T).map((cell) => (cell instanceof Age ? cell.open : undefined)),
+    ...(conditions && { conditions: (object) => conditions(object as T) }),
   };
 }

@@ -7,11 +7,12 @@ import {
   required,
   tooLong,
 } from '../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringsOf, textAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
 import { labelErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, isDns1123Subdomain } from '../../../apimachinery/validation/names.js';
+import type * as core from '../../../apimachinery/generated/core.js';
 import { backstepErrors, choiceIfSet, rangeErrors, requiredOr } from './checks.js';
-import { numberOf, setDefault } from './fields.js';
+import { numberOf } from './fields.js';
 import { patternFor } from '@annex/cel/re2';
 
 /** Validates a volume source. `volume` is the name of the volume. */
@@ -31,22 +32,22 @@ export const secretNeeds =
     return secret === undefined ? [] : needs(...names)(secret, path.child('secretRef'));
   };
 
-export const monitors: Check = (source, path) =>
-  stringsOf(source['monitors']).length === 0 ? [required(path.child('monitors'))] : [];
+export const monitors: Check = (source: core.CephFSVolumeSource | core.RBDVolumeSource, path) =>
+  (source.monitors ?? []).length === 0 ? [required(path.child('monitors'))] : [];
 
 /** Runs both checks, one after the other. */
 export const both =
   (first: Check, second: Check): Check =>
   (source, path, volume) => [...first(source, path, volume), ...second(source, path, volume)];
 
-const partition: Check = (source, path) => {
-  const number = numberOf(source['partition']);
+const partition: Check = (source: core.AWSElasticBlockStoreVolumeSource, path) => {
+  const number = numberOf(source.partition);
   return number < 0 || number > 255 ? [invalid(path.child('partition'), number, inclusiveRangeError(1, 255))] : [];
 };
 
-const flocker: Check = (source, path) => {
-  const name = textAt(source, 'datasetName');
-  const uuid = textAt(source, 'datasetUUID');
+const flocker: Check = (source: core.FlockerVolumeSource, path) => {
+  const name = source.datasetName ?? '';
+  const uuid = source.datasetUUID ?? '';
   const errors: FieldError[] = [];
   if (name === '' && uuid === '') errors.push(required(path, 'one of datasetName and datasetUUID is required'));
   if (name !== '' && uuid !== '') {
@@ -76,11 +77,11 @@ const QUOBYTE_REGISTRY = 'must be a host:port pair or multiple pairs separated b
 /** The maximum number of characters of values that are repeated in one response. */
 const MAX_REPEATED = 100_000;
 
-const quobyte: Check = (source, path) => {
-  const registry = textAt(source, 'registry');
+const quobyte: Check = (source: core.QuobyteVolumeSource, path) => {
+  const registry = source.registry ?? '';
   const errors: FieldError[] = [];
   if (registry === '') errors.push(required(path.child('registry'), QUOBYTE_REGISTRY));
-  else if (Buffer.byteLength(textAt(source, 'tenant')) >= 65) {
+  else if (Buffer.byteLength(source.tenant ?? '') >= 65) {
     errors.push(required(path.child('tenant'), 'must be a UUID and may not exceed a length of 64 characters'));
   } else {
     // Each invalid pair yields the same error about the whole value. Their number is limited to keep the response short.
@@ -108,8 +109,8 @@ export const LONG_PORTAL =
   'Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.';
 
 /** Reports whether the names of a volume with an initiator and of its portal are too long together. */
-export const hasLongPortal = (source: JsonObject, volume: string): boolean =>
-  typeof source['initiatorName'] === 'string' && Buffer.byteLength(`${volume}:${textAt(source, 'targetPortal')}`) > 64;
+export const hasLongPortal = (source: core.ISCSIVolumeSource, volume: string): boolean =>
+  typeof source.initiatorName === 'string' && Buffer.byteLength(`${volume}:${source.targetPortal ?? ''}`) > 64;
 
 /** Validates the name of an iSCSI target or initiator. `unknown` is the error for a name with an unknown prefix. */
 function iscsiNameErrors(name: string, path: FieldPath, unknown = WRONG): FieldError[] {
@@ -119,24 +120,24 @@ function iscsiNameErrors(name: string, path: FieldPath, unknown = WRONG): FieldE
 }
 
 /** Validates the target of an iSCSI volume. `unknown` is the error for a name with an unknown prefix. */
-export function iscsiTargetErrors(source: JsonObject, path: FieldPath, unknown?: string): FieldError[] {
-  const chap = source['chapAuthDiscovery'] === true || source['chapAuthSession'] === true;
+export function iscsiTargetErrors(source: core.ISCSIVolumeSource, path: FieldPath, unknown?: string): FieldError[] {
+  const chap = source.chapAuthDiscovery === true || source.chapAuthSession === true;
   return [
-    ...requiredOr(textAt(source, 'iqn'), path.child('iqn'), (name, at) => iscsiNameErrors(name, at, unknown)),
-    ...lunErrors(numberOf(source['lun']), path),
-    ...(chap && objectAt(source, 'secretRef') === undefined ? [required(path.child('secretRef'))] : []),
+    ...requiredOr(source.iqn ?? '', path.child('iqn'), (name, at) => iscsiNameErrors(name, at, unknown)),
+    ...lunErrors(numberOf(source.lun), path),
+    ...(chap && source.secretRef === undefined ? [required(path.child('secretRef'))] : []),
   ];
 }
 
 /** Validates the initiator of an iSCSI volume, if it names one. */
-export function iscsiInitiatorErrors(source: JsonObject, path: FieldPath, unknown?: string): FieldError[] {
-  const name = source['initiatorName'];
+export function iscsiInitiatorErrors(source: core.ISCSIVolumeSource, path: FieldPath, unknown?: string): FieldError[] {
+  const name = source.initiatorName;
   return typeof name === 'string' ? iscsiNameErrors(name, path.child('initiatorname'), unknown) : [];
 }
 
-const fc: Check = (source, path) => {
-  const targets = stringsOf(source['targetWWNs']);
-  const ids = stringsOf(source['wwids']);
+const fc: Check = (source: core.FCVolumeSource, path) => {
+  const targets = source.targetWWNs ?? [];
+  const ids = source.wwids ?? [];
   const errors: FieldError[] = [];
   const at = path.child('targetWWNs');
   if (targets.length === 0 && ids.length === 0) {
@@ -146,7 +147,7 @@ const fc: Check = (source, path) => {
     errors.push(invalid(at, targets, 'targetWWNs and wwids can not be specified simultaneously'));
   }
   if (targets.length > 0) {
-    const lun = source['lun'];
+    const lun = source.lun;
     if (typeof lun !== 'number') {
       errors.push(required(path.child('lun'), 'lun is required if targetWWNs is specified'));
     } else errors.push(...lunErrors(lun, path));
@@ -154,9 +155,9 @@ const fc: Check = (source, path) => {
   return errors;
 };
 
-const flexVolume: Check = (source, path) => {
+const flexVolume: Check = (source: core.FlexVolumeSource, path) => {
   const errors = needs('driver')(source, path);
-  for (const key of Object.keys(objectAt(source, 'options') ?? {})) {
+  for (const key of Object.keys(source.options ?? {})) {
     const [namespace = ''] = key.split('/', 1);
     if (!/\.(kubernetes|k8s)\.io$/.test(`.${namespace.toLowerCase()}`)) continue;
     errors.push(invalid(path.child('options').key(key), key, 'kubernetes.io and k8s.io namespaces are reserved'));
@@ -169,13 +170,13 @@ const DISK_KINDS = ['Dedicated', 'Managed', 'Shared'];
 const MANAGED_URI = '/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}';
 const BLOB_URI = 'https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd';
 
-const azureDisk: Check = (source, path) => {
+const azureDisk: Check = (source: core.AzureDiskVolumeSource, path) => {
   const errors = needs('diskName', 'diskURI')(source, path);
-  const kind = source['kind'];
-  errors.push(...choiceIfSet(source['cachingMode'], path.child('cachingMode'), CACHING_MODES));
+  const kind = source.kind;
+  errors.push(...choiceIfSet(source.cachingMode, path.child('cachingMode'), CACHING_MODES));
   errors.push(...choiceIfSet(kind, path.child('kind'), DISK_KINDS));
   if (typeof kind !== 'string') return errors;
-  const uri = textAt(source, 'diskURI');
+  const uri = source.diskURI ?? '';
   const [start, form] = kind === 'Managed' ? ['/subscriptions/', MANAGED_URI] : ['https://', BLOB_URI];
   if (!uri.startsWith(start)) errors.push(notSupported(path.child('diskURI'), uri, [form]));
   return errors;
@@ -192,28 +193,28 @@ const HOST_PATH_TYPES = [
   'Socket',
 ];
 
-const hostPath: Check = (source, path) => {
-  const where = textAt(source, 'path');
+const hostPath: Check = (source: core.HostPathVolumeSource, path) => {
+  const where = source.path ?? '';
   if (where === '') return [required(path.child('path'))];
   const errors = backstepErrors(where, path.child('path'));
-  return [...errors, ...choiceIfSet(source['type'], path.child('type'), HOST_PATH_TYPES)];
+  return [...errors, ...choiceIfSet(source.type, path.child('type'), HOST_PATH_TYPES)];
 };
 
-const nfs: Check = (source, path) => {
+const nfs: Check = (source: core.NFSVolumeSource, path) => {
   const errors = needs('server', 'path')(source, path);
-  const where = textAt(source, 'path');
+  const where = source.path ?? '';
   if (!where.startsWith('/')) errors.push(invalid(path.child('path'), where, 'must be an absolute path'));
   return errors;
 };
 
-export const storageosNames: Check = (source, path) => {
-  const namespace = textAt(source, 'volumeNamespace');
-  const errors = requiredOr(textAt(source, 'volumeName'), path.child('volumeName'), labelErrors);
+export const storageosNames: Check = (source: core.StorageOSVolumeSource, path) => {
+  const namespace = source.volumeNamespace ?? '';
+  const errors = requiredOr(source.volumeName ?? '', path.child('volumeName'), labelErrors);
   return namespace === '' ? errors : [...errors, ...labelErrors(namespace, path.child('volumeNamespace'))];
 };
 
-export const csiDriver = (source: JsonObject, path: FieldPath): FieldError[] =>
-  requiredOr(textAt(source, 'driver'), path.child('driver'), (driver, at) => [
+export const csiDriver = (source: core.CSIVolumeSource, path: FieldPath): FieldError[] =>
+  requiredOr(source.driver ?? '', path.child('driver'), (driver, at) => [
     ...(Buffer.byteLength(driver) > 63 ? [tooLong(at, 63)] : []),
     ...isDns1123Subdomain(driver.toLowerCase()).map((text) => invalid(at, driver, text)),
   ]);
@@ -255,7 +256,7 @@ export const COMMON = {
 /** Validates the volume source: there must be exactly one. `after` returns further errors for each source that is set. */
 export function sourceErrors(
   sources: readonly Source[],
-  holder: JsonObject,
+  holder: core.PersistentVolumeSpec | core.Volume,
   path: FieldPath,
   volume: string,
   after?: (field: string, source: JsonObject, surplus: boolean) => readonly FieldError[],
@@ -284,20 +285,20 @@ const AZURE_DISK: readonly (readonly [string, string | boolean])[] = [
 ];
 
 /** Sets the defaults of the volume sources that pods and persistent volumes have in common. `holder` is the volume or spec with the source. */
-export function defaultSources(holder: JsonObject): void {
-  const iscsi = objectAt(holder, 'iscsi');
-  if (iscsi !== undefined) setDefault(iscsi, 'iscsiInterface', 'default');
-  const rbd = objectAt(holder, 'rbd');
+export function defaultSources(holder: core.PersistentVolumeSpec | core.Volume): void {
+  const iscsi = holder.iscsi;
+  if (iscsi !== undefined) iscsi.iscsiInterface ||= 'default';
+  const rbd = holder.rbd;
   if (rbd !== undefined) {
-    setDefault(rbd, 'pool', 'rbd');
-    setDefault(rbd, 'user', 'admin');
-    setDefault(rbd, 'keyring', '/etc/ceph/keyring');
+    rbd.pool ||= 'rbd';
+    rbd.user ||= 'admin';
+    rbd.keyring ||= '/etc/ceph/keyring';
   }
-  const disk = objectAt(holder, 'azureDisk');
+  const disk = holder.azureDisk;
   if (disk !== undefined) for (const [field, value] of AZURE_DISK) disk[field] ??= value;
-  const scale = objectAt(holder, 'scaleIO');
+  const scale = holder.scaleIO;
   if (scale !== undefined) {
-    setDefault(scale, 'storageMode', 'ThinProvisioned');
-    setDefault(scale, 'fsType', 'xfs');
+    scale.storageMode ||= 'ThinProvisioned';
+    scale.fsType ||= 'xfs';
   }
 }

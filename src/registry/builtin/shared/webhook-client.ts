@@ -1,8 +1,8 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringAt, textAt } from '../../../apimachinery/json/json.js';
 import { inclusiveRangeError, isDns1035Label, isDns1123Subdomain } from '../../../apimachinery/validation/names.js';
 import { quote } from '../../../apimachinery/meta/meta.js';
 import { urlFault } from '../../../apimachinery/validation/url-fault.js';
+import type { ServiceReference, WebhookClientConfig } from '../../../apimachinery/generated/admissionregistration.js';
 
 /** The versions of its review that kube-apiserver supports. */
 export const REVIEW_VERSIONS = ['v1', 'v1beta1'];
@@ -10,9 +10,9 @@ export const REVIEW_VERSIONS = ['v1', 'v1beta1'];
 const FORM = '; desired format: https://host[/path]';
 
 /** Validates the address of a webhook, which is either a URL or a service. */
-export function validateUrlOrService(config: JsonObject, path: FieldPath): FieldError[] {
-  const url = stringAt(config, 'url');
-  const service = objectAt(config, 'service');
+export function validateUrlOrService(config: WebhookClientConfig, path: FieldPath): FieldError[] {
+  const url = config.url;
+  const service = config.service;
   if (url !== undefined && service === undefined) return validateWebhookUrl(path.child('url'), url);
   if (url === undefined && service !== undefined) return validateWebhookService(path.child('service'), service);
   return [required(path, 'exactly one of url or service is required')];
@@ -59,15 +59,15 @@ function validateWebhookUrl(path: FieldPath, url: string): FieldError[] {
 }
 
 /** Validates the service of a webhook. kube-apiserver's check of conversion webhooks confuses name and namespace, and so does this one. */
-function validateWebhookService(path: FieldPath, service: JsonObject): FieldError[] {
+function validateWebhookService(path: FieldPath, service: ServiceReference): FieldError[] {
   const errors: FieldError[] = [];
-  if (textAt(service, 'namespace') === '') errors.push(required(path.child('name')));
-  if (textAt(service, 'name') === '') errors.push(required(path.child('namespace')));
-  const port = service['port'] ?? 443;
+  if (!service.namespace) errors.push(required(path.child('name')));
+  if (!service.name) errors.push(required(path.child('namespace')));
+  const port = service.port ?? 443;
   if (typeof port === 'number' && (port < 1 || port > 65535)) {
     errors.push(invalid(path.child('port'), port, `port is not valid: ${inclusiveRangeError(1, 65535)}`));
   }
-  const url = stringAt(service, 'path');
+  const url = service.path;
   return url === undefined ? errors : [...errors, ...validatePath(path.child('path'), url)];
 }
 

@@ -1,8 +1,7 @@
 import { OBJECT_TYPE, PATCH_TYPE } from '../../../../admission/cel/types.js';
 import { types } from '@annex/cel';
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type * as admissionregistration from '../../../../apimachinery/generated/admissionregistration.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { validateObjectMeta } from '../../../../apimachinery/validation/object-meta.js';
 import { trimSpace } from '../../../../util/text/trim-space.js';
@@ -22,17 +21,18 @@ interface Validating {
 }
 
 /** Validates a policy; `old` is absent for a create. */
-export function validatePolicy(policy: KubeObject, old: KubeObject | undefined): FieldError[] {
-  const spec = objectAt(policy, 'spec') ?? {};
-  const before = objectAt(old, 'spec');
+export function validatePolicy(
+  policy: admissionregistration.MutatingAdmissionPolicy,
+  old: admissionregistration.MutatingAdmissionPolicy | undefined,
+): FieldError[] {
+  const spec: admissionregistration.MutatingAdmissionPolicySpec = policy.spec ?? {};
+  const before = old?.spec;
   const path = FieldPath.of('spec');
-  const mutations = objectsOf(spec['mutations']);
-  const configurations = objectsOf(before?.['mutations']).map((mutation) =>
-    textAt(objectAt(mutation, 'applyConfiguration'), 'expression'),
-  );
+  const mutations = spec.mutations ?? [];
+  const configurations = (before?.mutations ?? []).map((mutation) => mutation.applyConfiguration?.expression ?? '');
   const validating: Validating = {
     compiler: new PolicyCompiler({ composes: true }),
-    params: objectAt(spec, 'paramKind') !== undefined,
+    params: spec.paramKind !== undefined,
     known: new Set(configurations),
   };
   return [
@@ -41,22 +41,28 @@ export function validatePolicy(policy: KubeObject, old: KubeObject | undefined):
     ...validateVariables(spec, path, validating.compiler, new Set()),
     ...(mutations.length === 0 ? [required(path.child('mutations'), 'mutations must contain at least one item')] : []),
     ...itemErrors(spec, 'mutations', path, (mutation, at) => validateMutation(mutation, at, validating)),
-    ...choice(textAt(spec, 'reinvocationPolicy'), path.child('reinvocationPolicy'), REINVOCATION_POLICIES),
+    ...choice(spec.reinvocationPolicy ?? '', path.child('reinvocationPolicy'), REINVOCATION_POLICIES),
   ];
 }
 
-function validateMutation(mutation: JsonObject, path: FieldPath, validating: Validating): FieldError[] {
-  const patchType = textAt(mutation, 'patchType');
+function validateMutation(
+  mutation: admissionregistration.Mutation,
+  path: FieldPath,
+  validating: Validating,
+): FieldError[] {
+  const patchType = mutation.patchType ?? '';
   const wrongType = choice(patchType, path.child('patchType'), PATCH_TYPES);
   if (wrongType.length > 0) return wrongType;
   const applies = patchType === 'ApplyConfiguration';
-  const [key, other] = applies ? ['applyConfiguration', 'jsonPatch'] : ['jsonPatch', 'applyConfiguration'];
-  const wanted = objectAt(mutation, key);
+  const [key, other] = applies
+    ? (['applyConfiguration', 'jsonPatch'] as const)
+    : (['jsonPatch', 'applyConfiguration'] as const);
+  const wanted = mutation[key];
   const errors =
     wanted === undefined
       ? [required(path.child(key), `must be specified when patchType is ${patchType}`)]
-      : validateExpression(textAt(wanted, 'expression'), path.child(key, 'expression'), applies, validating);
-  if (objectAt(mutation, other) !== undefined) {
+      : validateExpression(wanted.expression ?? '', path.child(key, 'expression'), applies, validating);
+  if (mutation[other] !== undefined) {
     errors.push(invalid(path.child(other), `{${other}}`, `must not be specified when patchType is ${patchType}`));
   }
   return errors;

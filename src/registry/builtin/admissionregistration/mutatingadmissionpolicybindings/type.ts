@@ -1,6 +1,5 @@
 import { type FieldError, FieldPath } from '../../../../apimachinery/meta/field-error.js';
-import { objectAt } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { MutatingAdmissionPolicyBinding } from '../../../../apimachinery/generated/admissionregistration.js';
 import type { ResourceType } from '../../../rest/interfaces.js';
 import { defaultBinding, validateCommonBinding } from '../shared/binding.js';
 import { validateMutatingOperations } from '../shared/match-resources.js';
@@ -9,12 +8,9 @@ import { bindingStrategy } from '../shared/strategy.js';
 import { bindingTable } from '../shared/tables.js';
 import { admissionType, mutatingVersions } from '../shared/type.js';
 
-export const validateMutatingBinding = (binding: KubeObject): FieldError[] => [
+export const validateMutatingBinding = (binding: MutatingAdmissionPolicyBinding): FieldError[] => [
   ...validateCommonBinding(binding),
-  ...validateMutatingOperations(
-    objectAt(objectAt(binding, 'spec'), 'matchResources') ?? {},
-    FieldPath.of('spec', 'matchResources'),
-  ),
+  ...validateMutatingOperations(binding.spec?.matchResources ?? {}, FieldPath.of('spec', 'matchResources')),
 ];
 
 export const mutatingAdmissionPolicyBindings = (access: ParamAccess): ResourceType =>

@@ -1,8 +1,8 @@
+import type { MatchCondition } from '../../../../apimachinery/generated/admissionregistration.js';
 import { admissionEnvironment } from '../../../../admission/cel/environment.js';
 import { compileExpression } from '../../../../expressions/expression.js';
 import { types } from '@annex/cel';
 import { type FieldError, type FieldPath, tooMany } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonValue, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { trimSpace } from '../../../../util/text/trim-space.js';
 import { eachErrors, noDuplicates, requiredOr, type TextCheck } from '../../shared/checks.js';
@@ -18,11 +18,11 @@ export interface MatchConditionOptions {
 
 /** Validates the match conditions of a webhook or a policy. */
 export function validateMatchConditions(
-  conditions: JsonValue | undefined,
+  conditions: readonly MatchCondition[] | undefined,
   path: FieldPath,
   { params, known }: MatchConditionOptions,
 ): FieldError[] {
-  const all = objectsOf(conditions);
+  const all = conditions ?? [];
   const again = noDuplicates();
   const conditionExpression: TextCheck = (expression, at) => {
     const environment = admissionEnvironment(known.has(expression) ? 'stored' : 'new', { params, authorizer: true });
@@ -32,12 +32,12 @@ export function validateMatchConditions(
   return [
     ...(all.length > MAX_CONDITIONS ? [tooMany(path, all.length, MAX_CONDITIONS)] : []),
     ...eachErrors(all, path, (condition, at) => [
-      ...requiredOr(trimSpace(textAt(condition, 'expression')), at.child('expression'), conditionExpression),
-      ...requiredOr(textAt(condition, 'name'), at.child('name'), conditionName),
+      ...requiredOr(trimSpace(condition.expression ?? ''), at.child('expression'), conditionExpression),
+      ...requiredOr(condition.name ?? '', at.child('name'), conditionName),
     ]),
   ];
 }
 
 /** Returns the expressions of match conditions, unchanged. */
-export const conditionExpressions = (conditions: JsonValue | undefined): string[] =>
-  objectsOf(conditions).map((condition) => textAt(condition, 'expression'));
+export const conditionExpressions = (conditions: readonly MatchCondition[] = []): string[] =>
+  conditions.map((condition) => condition.expression ?? '');

@@ -1,6 +1,6 @@
 import { type FieldError, type FieldPath, notSupported, required } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, objectsOf, stringsOf } from '../../../../apimachinery/json/json.js';
 import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
+import type { MatchResources } from '../../../../apimachinery/generated/admissionregistration.js';
 import { itemErrors, requiredChoice } from '../../shared/checks.js';
 import { validateNamedRule } from './rules.js';
 
@@ -8,21 +8,21 @@ const MATCH_POLICIES = ['Equivalent', 'Exact'];
 const MUTATING_OPERATIONS = ['*', 'CONNECT', 'CREATE', 'UPDATE'];
 
 /** Sets the defaults of the MatchResources of a policy or binding. */
-export function defaultMatchResources(match: JsonObject | undefined): void {
+export function defaultMatchResources(match: MatchResources | undefined): void {
   if (match === undefined) return;
-  match['matchPolicy'] ??= 'Equivalent';
-  match['namespaceSelector'] ??= {};
-  match['objectSelector'] ??= {};
-  for (const rule of [...objectsOf(match['resourceRules']), ...objectsOf(match['excludeResourceRules'])]) {
-    rule['scope'] ??= '*';
+  match.matchPolicy ??= 'Equivalent';
+  match.namespaceSelector ??= {};
+  match.objectSelector ??= {};
+  for (const rule of [...(match.resourceRules ?? []), ...(match.excludeResourceRules ?? [])]) {
+    rule.scope ??= '*';
   }
 }
 
-export function validateMatchResources(match: JsonObject | undefined, path: FieldPath): FieldError[] {
+export function validateMatchResources(match: MatchResources | undefined, path: FieldPath): FieldError[] {
   if (match === undefined) return [];
-  const errors = requiredChoice(match['matchPolicy'], path.child('matchPolicy'), MATCH_POLICIES);
-  for (const key of ['namespaceSelector', 'objectSelector']) {
-    const selector = objectAt(match, key);
+  const errors = requiredChoice(match.matchPolicy, path.child('matchPolicy'), MATCH_POLICIES);
+  for (const key of ['namespaceSelector', 'objectSelector'] as const) {
+    const selector = match[key];
     if (selector === undefined) errors.push(required(path.child(key)));
     else errors.push(...validateLabelSelector(selector, path.child(key)));
   }
@@ -34,9 +34,9 @@ export function validateMatchResources(match: JsonObject | undefined, path: Fiel
 }
 
 /** Allows mutations only for operations that create, update or connect. */
-export function validateMutatingOperations(match: JsonObject, path: FieldPath): FieldError[] {
-  return objectsOf(match['resourceRules'])
-    .flatMap((rule) => stringsOf(rule['operations']))
+export function validateMutatingOperations(match: MatchResources, path: FieldPath): FieldError[] {
+  return (match.resourceRules ?? [])
+    .flatMap((rule) => rule.operations ?? [])
     .filter((operation) => !MUTATING_OPERATIONS.includes(operation))
     .map((operation) => notSupported(path.child('resourceRules', 'operations'), operation, MUTATING_OPERATIONS));
 }

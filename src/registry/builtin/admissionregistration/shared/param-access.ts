@@ -1,5 +1,7 @@
+import type { Binding, BindingSpec, Policy } from './type.js';
+import type { ParamKind } from '../../../../apimachinery/generated/admissionregistration.js';
 import { type FieldError, type FieldPath, forbidden } from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { deepEqual } from '../../../../apimachinery/json/json.js';
 import {
   compareUtf8,
   type GroupVersionKind,
@@ -17,7 +19,7 @@ export interface ParamAccess {
   /** Returns the served resource with the given kind, or undefined if none has it. */
   resourceOf(kind: GroupVersionKind): string | undefined;
   /** Returns the policy of a kind (`ValidatingAdmissionPolicy`) that a binding names. */
-  policy(kind: string, name: string): MaybePromise<KubeObject | undefined>;
+  policy(kind: string, name: string): MaybePromise<Policy | undefined>;
 }
 
 interface Target {
@@ -29,11 +31,11 @@ interface Target {
 
 const ANYTHING: Target = { apiGroup: '*', apiVersion: '*', resource: '*' };
 
-function targetOf(paramKind: JsonObject, access: ParamAccess): Target {
-  const parsed = parseGroupVersion(textAt(paramKind, 'apiVersion'));
+function targetOf(paramKind: ParamKind, access: ParamAccess): Target {
+  const parsed = parseGroupVersion(paramKind.apiVersion ?? '');
   if (parsed === undefined) return { ...ANYTHING, problem: 'unparsed' };
   const { group, version } = parsed;
-  const resource = access.resourceOf({ group, version, kind: textAt(paramKind, 'kind') });
+  const resource = access.resourceOf({ group, version, kind: paramKind.kind ?? '' });
   if (resource === undefined) return { apiGroup: group, apiVersion: version, resource: '*', problem: 'unresolved' };
   return { apiGroup: group, apiVersion: version, resource };
 }
@@ -61,16 +63,16 @@ async function mayRead(
 export async function paramKindObjection(
   access: ParamAccess,
   user: UserInfo,
-  policy: KubeObject,
-  old: KubeObject | undefined,
+  policy: Policy,
+  old: Policy | undefined,
 ): Promise<string | undefined> {
-  const paramKind = objectAt(objectAt(policy, 'spec'), 'paramKind');
+  const paramKind = policy.spec?.paramKind;
   if (paramKind === undefined || isPrivileged(user)) return undefined;
-  if (deepEqual(objectAt(objectAt(old, 'spec'), 'paramKind'), paramKind)) return undefined;
+  if (deepEqual(old?.spec?.paramKind, paramKind)) return undefined;
   const target = targetOf(paramKind, access);
   if (await mayRead(access, user, { verb: 'get', namespace: '*', name: '*' }, target)) return undefined;
-  const kind = textAt(paramKind, 'kind');
-  const apiVersion = textAt(paramKind, 'apiVersion');
+  const kind = paramKind.kind ?? '';
+  const apiVersion = paramKind.apiVersion ?? '';
   return `user ${printed(user)} must have "get" permission on all objects of the referenced paramKind (kind=${kind}, apiVersion=${apiVersion})`;
 }
 
@@ -79,24 +81,24 @@ export async function paramRefObjection(
   access: ParamAccess,
   policyKind: string,
   user: UserInfo,
-  binding: KubeObject,
-  old: KubeObject | undefined,
+  binding: Binding,
+  old: Binding | undefined,
 ): Promise<string | undefined> {
-  const spec = objectAt(binding, 'spec') ?? {};
-  const ref = objectAt(spec, 'paramRef');
+  const spec: BindingSpec = binding.spec ?? {};
+  const ref = spec.paramRef;
   if (ref === undefined || isPrivileged(user)) return undefined;
-  const before = objectAt(old, 'spec');
-  if (spec['policyName'] === before?.['policyName'] && deepEqual(ref, objectAt(before, 'paramRef'))) return undefined;
-  const policyName = textAt(spec, 'policyName');
+  const before = old?.spec;
+  if (spec.policyName === before?.policyName && deepEqual(ref, before?.paramRef)) return undefined;
+  const policyName = spec.policyName ?? '';
   const policy = await access.policy(policyKind, policyName);
-  const paramKind = objectAt(objectAt(policy, 'spec'), 'paramKind');
+  const paramKind = policy?.spec?.paramKind;
   const target = paramKind === undefined ? ANYTHING : targetOf(paramKind, access);
-  const name = textAt(ref, 'name');
+  const name = ref.name ?? '';
   const verb = name === '' ? 'list' : 'get';
-  if (await mayRead(access, user, { verb, namespace: textAt(ref, 'namespace'), name }, target)) return undefined;
+  if (await mayRead(access, user, { verb, namespace: ref.namespace ?? '', name }, target)) return undefined;
   const lacks = `to determine minimum required permissions and user ${printed(user)} does not have "${verb}" permission for all groups, versions and resources`;
   if (policy === undefined) return `unable to get policy ${policyName} ${lacks}`;
-  const shown = `&ParamKind{APIVersion:${textAt(paramKind, 'apiVersion')},Kind:${textAt(paramKind, 'kind')},}`;
+  const shown = `&ParamKind{APIVersion:${paramKind?.apiVersion ?? ''},Kind:${paramKind?.kind ?? ''},}`;
   if (target.problem === 'unparsed') return `unable to parse paramKind ${shown} ${lacks}`;
   if (target.problem === 'unresolved') return `unable to resolve paramKind ${shown} ${lacks}`;
   // kube-apiserver confuses the two for mutating policies.

@@ -5,18 +5,18 @@ import {
   invalid,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { parseGroupVersion } from '../../../../apimachinery/meta/meta.js';
 import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
 import { isDns1035Label, isDns1123Subdomain, isPathSegmentName } from '../../../../apimachinery/validation/names.js';
+import type { ParamKind, ParamRef } from '../../../../apimachinery/generated/admissionregistration.js';
 import { choice } from '../../shared/checks.js';
 
 /** Validates a binding's reference to its params. */
-export function validateParamRef(ref: JsonObject | undefined, path: FieldPath): FieldError[] {
+export function validateParamRef(ref: ParamRef | undefined, path: FieldPath): FieldError[] {
   if (ref === undefined) return [];
   const errors: FieldError[] = [];
-  const name = textAt(ref, 'name');
-  const selector = objectAt(ref, 'selector');
+  const name = ref.name ?? '';
+  const selector = ref.selector;
   if (name !== '') {
     for (const text of isPathSegmentName(name)) errors.push(invalid(path.child('name'), name, text));
     if (selector !== undefined) {
@@ -30,15 +30,15 @@ export function validateParamRef(ref: JsonObject | undefined, path: FieldPath): 
   if (name === '' && selector === undefined) {
     errors.push(required(path, 'one of name or selector must be specified'));
   }
-  const action = textAt(ref, 'parameterNotFoundAction');
+  const action = ref.parameterNotFoundAction ?? '';
   return [...errors, ...choice(action, path.child('parameterNotFoundAction'), ['Deny', 'Allow'])];
 }
 
 /** Validates the kind of a policy's params. */
-export function validateParamKind(paramKind: JsonObject | undefined, path: FieldPath): FieldError[] {
+export function validateParamKind(paramKind: ParamKind | undefined, path: FieldPath): FieldError[] {
   if (paramKind === undefined) return [];
-  const kind = textAt(paramKind, 'kind');
-  const errors = apiVersionErrors(textAt(paramKind, 'apiVersion'), path.child('apiVersion'));
+  const kind = paramKind.kind ?? '';
+  const errors = apiVersionErrors(paramKind.apiVersion ?? '', path.child('apiVersion'));
   if (kind === '') return [...errors, required(path.child('kind'))];
   const wrong = isDns1035Label(kind.toLowerCase());
   if (wrong.length > 0) {

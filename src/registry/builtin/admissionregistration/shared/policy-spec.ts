@@ -1,6 +1,7 @@
+import type { MatchResources } from '../../../../apimachinery/generated/admissionregistration.js';
+import type { Policy, PolicySpec } from './type.js';
 import { type FieldError, type FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { deepEqual } from '../../../../apimachinery/json/json.js';
 import { trimSpace } from '../../../../util/text/trim-space.js';
 import { itemErrors, requiredChoice } from '../../shared/checks.js';
 import { conditionExpressions, validateMatchConditions } from './match-conditions.js';
@@ -11,47 +12,47 @@ import { validateParamKind } from './param-ref.js';
 const FAILURE_POLICIES = ['Fail', 'Ignore'];
 
 /** Sets the defaults of a policy of either kind. */
-export function defaultPolicy(policy: KubeObject): void {
-  const spec = objectAt(policy, 'spec');
+export function defaultPolicy(policy: Policy): void {
+  const spec = policy.spec;
   if (spec === undefined) return;
-  spec['failurePolicy'] ??= 'Fail';
-  defaultMatchResources(objectAt(spec, 'matchConstraints'));
+  spec.failurePolicy ??= 'Fail';
+  defaultMatchResources(spec.matchConstraints);
 }
 
 /** The options for validating what both kinds of policies have in common. */
 export interface SpecOptions {
   /** The previous spec; undefined for a create. */
-  readonly old: JsonObject | undefined;
+  readonly old: PolicySpec | undefined;
   /** Returns the additional errors of a kind of policy about matchConstraints. */
-  readonly constraints?: (match: JsonObject, path: FieldPath) => FieldError[];
+  readonly constraints?: (match: MatchResources, path: FieldPath) => FieldError[];
 }
 
 /** Validates the failure policy, the params, the match constraints and the match conditions. */
-export function validateCommonSpec(spec: JsonObject, path: FieldPath, { old, constraints }: SpecOptions): FieldError[] {
-  const errors = requiredChoice(spec['failurePolicy'], path.child('failurePolicy'), FAILURE_POLICIES);
-  const paramKind = objectAt(spec, 'paramKind');
+export function validateCommonSpec(spec: PolicySpec, path: FieldPath, { old, constraints }: SpecOptions): FieldError[] {
+  const errors = requiredChoice(spec.failurePolicy, path.child('failurePolicy'), FAILURE_POLICIES);
+  const paramKind = spec.paramKind;
   errors.push(...validateParamKind(paramKind, path.child('paramKind')));
-  const match = objectAt(spec, 'matchConstraints');
+  const match = spec.matchConstraints;
   const at = path.child('matchConstraints');
   if (match === undefined) errors.push(required(at));
   else {
     errors.push(...validateMatchResources(match, at));
-    if (objectsOf(match['resourceRules']).length === 0) errors.push(required(at.child('resourceRules')));
+    if ((match.resourceRules ?? []).length === 0) errors.push(required(at.child('resourceRules')));
     errors.push(...(constraints?.(match, at) ?? []));
   }
   if (old === undefined || !sameConditions(spec, old)) {
-    const known = new Set(conditionExpressions(old?.['matchConditions']));
+    const known = new Set(conditionExpressions(old?.matchConditions));
     const options = { params: paramKind !== undefined, known };
-    errors.push(...validateMatchConditions(spec['matchConditions'], path.child('matchConditions'), options));
+    errors.push(...validateMatchConditions(spec.matchConditions, path.child('matchConditions'), options));
   }
   return errors;
 }
 
 /** Reports whether nothing has changed that could make valid match conditions invalid. */
-function sameConditions(spec: JsonObject, old: JsonObject): boolean {
+function sameConditions(spec: PolicySpec, old: PolicySpec): boolean {
   return (
-    deepEqual(spec['paramKind'] ?? null, old['paramKind'] ?? null) &&
-    deepEqual(objectsOf(spec['matchConditions']), objectsOf(old['matchConditions']))
+    deepEqual(spec.paramKind ?? null, old.paramKind ?? null) &&
+    deepEqual(spec.matchConditions ?? [], old.matchConditions ?? [])
   );
 }
 
@@ -64,16 +65,16 @@ const RESERVED = new Set(
 
 /** Validates the variables. `known` are the expressions of validations that the policy had before. */
 export function validateVariables(
-  spec: JsonObject,
+  spec: PolicySpec,
   path: FieldPath,
   compiler: PolicyCompiler,
   known: ReadonlySet<string>,
 ): FieldError[] {
-  const params = objectAt(spec, 'paramKind') !== undefined;
+  const params = spec.paramKind !== undefined;
   return itemErrors(spec, 'variables', path, (variable, at) => {
     const errors: FieldError[] = [];
-    const name = textAt(variable, 'name');
-    const expression = textAt(variable, 'expression');
+    const name = variable.name ?? '';
+    const expression = variable.expression ?? '';
     if (trimSpace(name) === '') errors.push(required(at.child('name'), 'name is not specified'));
     else if (!IDENTIFIER.test(name) || RESERVED.has(name)) {
       errors.push(invalid(at.child('name'), name, 'must be a valid CEL identifier'));

@@ -1,25 +1,25 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, stringsOf } from '../../../../apimachinery/json/json.js';
 import { isPathSegmentName } from '../../../../apimachinery/validation/names.js';
 import { toFieldErrors } from '../../../../apimachinery/validation/name-errors.js';
+import type { NamedRuleWithOperations } from '../../../../apimachinery/generated/admissionregistration.js';
 import { choiceIfSet, eachErrors, noDuplicates } from '../../shared/checks.js';
 
 const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 const SCOPES = ['*', 'Cluster', 'Namespaced'];
 
 /** Validates the operations and resources of a rule (RuleWithOperations). */
-export function validateRuleWithOperations(rule: JsonObject, path: FieldPath): FieldError[] {
-  const operations = stringsOf(rule['operations']);
-  const versions = stringsOf(rule['apiVersions']);
+export function validateRuleWithOperations(rule: NamedRuleWithOperations, path: FieldPath): FieldError[] {
+  const operations = rule.operations ?? [];
+  const versions = rule.apiVersions ?? [];
   const [operationsAt, versionsAt] = [path.child('operations'), path.child('apiVersions')];
   return [
     ...anyAloneErrors(operations, operationsAt, 'operations'),
     ...eachErrors(operations, operationsAt, (operation, at) => choiceIfSet(operation, at, OPERATIONS)),
-    ...anyAloneErrors(stringsOf(rule['apiGroups']), path.child('apiGroups'), 'API groups'),
+    ...anyAloneErrors(rule.apiGroups ?? [], path.child('apiGroups'), 'API groups'),
     ...anyAloneErrors(versions, versionsAt, 'API versions'),
     ...eachErrors(versions, versionsAt, (version, at) => (version === '' ? [required(at)] : [])),
-    ...validateResources(stringsOf(rule['resources']), path.child('resources')),
-    ...choiceIfSet(rule['scope'], path.child('scope'), SCOPES),
+    ...validateResources(rule.resources ?? [], path.child('resources')),
+    ...choiceIfSet(rule.scope, path.child('scope'), SCOPES),
   ];
 }
 
@@ -67,10 +67,10 @@ function validateResources(resources: readonly string[], path: FieldPath): Field
 const segmentErrors = toFieldErrors(isPathSegmentName);
 
 /** Validates a rule that may name objects (NamedRuleWithOperations). */
-export function validateNamedRule(rule: JsonObject, path: FieldPath): FieldError[] {
+export function validateNamedRule(rule: NamedRuleWithOperations, path: FieldPath): FieldError[] {
   const again = noDuplicates();
   return [
-    ...eachErrors(stringsOf(rule['resourceNames']), path.child('resourceNames'), (name, at) => [
+    ...eachErrors(rule.resourceNames, path.child('resourceNames'), (name, at) => [
       ...segmentErrors(name, at),
       ...again(name, at),
     ]),

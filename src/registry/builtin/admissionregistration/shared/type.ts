@@ -1,6 +1,17 @@
+import type * as admissionregistration from '../../../../apimachinery/generated/admissionregistration.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import type { ResourceType } from '../../../rest/interfaces.js';
 import { type BuiltinDefinition, builtinType } from '../../shared/resource-type.js';
+
+export type Policy = admissionregistration.MutatingAdmissionPolicy | admissionregistration.ValidatingAdmissionPolicy;
+export type PolicySpec =
+  admissionregistration.MutatingAdmissionPolicySpec | admissionregistration.ValidatingAdmissionPolicySpec;
+export type Binding =
+  admissionregistration.MutatingAdmissionPolicyBinding | admissionregistration.ValidatingAdmissionPolicyBinding;
+export type BindingSpec =
+  admissionregistration.MutatingAdmissionPolicyBindingSpec | admissionregistration.ValidatingAdmissionPolicyBindingSpec;
+export type Configuration =
+  admissionregistration.MutatingWebhookConfiguration | admissionregistration.ValidatingWebhookConfiguration;
 
 type Definition = Omit<BuiltinDefinition, 'group' | 'categories' | 'namespaced' | 'validateName'>;
 

@@ -1,14 +1,8 @@
+import type { Configuration } from './type.js';
+import type { MutatingWebhook } from '../../../../apimachinery/generated/admissionregistration.js';
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import {
-  deepEqual,
-  type JsonObject,
-  objectAt,
-  objectsOf,
-  stringsOf,
-  textAt,
-} from '../../../../apimachinery/json/json.js';
+import { deepEqual } from '../../../../apimachinery/json/json.js';
 import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { isDns1123Subdomain, nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../apimachinery/validation/object-meta.js';
 import {
@@ -17,37 +11,37 @@ import {
   validateUrlOrService,
   validateVersionNames,
 } from '../../shared/webhook-client.js';
-import { choiceIfSet, eachErrors, itemErrors, noDuplicates } from '../../shared/checks.js';
+import { choiceIfSet, eachErrors, fieldErrors, itemErrors, noDuplicates, oneOf } from '../../shared/checks.js';
 import { conditionExpressions, validateMatchConditions } from './match-conditions.js';
 import { validateRuleWithOperations } from './rules.js';
 
-const FAILURE_POLICIES = ['Fail', 'Ignore'];
-const MATCH_POLICIES = ['Equivalent', 'Exact'];
-const REINVOCATION_POLICIES = ['IfNeeded', 'Never'];
+/** A webhook of either kind. Validating ones have no reinvocationPolicy. */
+type Webhook = MutatingWebhook;
+
 const SIDE_EFFECTS = ['None', 'NoneOnDryRun'];
 const MAX_TIMEOUT_SECONDS = 30;
 
 /** Validates a webhook configuration of either kind. */
-export function validateConfiguration(object: KubeObject, old: KubeObject | undefined): FieldError[] {
+export function validateConfiguration(object: Configuration, old: Configuration | undefined): FieldError[] {
   const { metadata } = object;
   const errors = [
     ...(old === undefined ? [] : validateObjectMetaUpdate(metadata, old.metadata)),
     ...validateObjectMeta(metadata, 'Cluster', nameIsDnsSubdomain),
   ];
-  const before = objectsOf(old?.['webhooks']);
-  const known = new Set(before.flatMap((webhook) => conditionExpressions(webhook['matchConditions'])));
-  const webhooks = objectsOf(object['webhooks']);
+  const before: readonly Webhook[] = old?.webhooks ?? [];
+  const known = new Set(before.flatMap((webhook) => conditionExpressions(webhook.matchConditions)));
+  const webhooks: readonly Webhook[] = object.webhooks ?? [];
   const checkConditions = old === undefined || !sameConditions(webhooks, before);
   const again = noDuplicates();
   const faults = eachErrors(webhooks, FieldPath.of('webhooks'), (webhook, path) => {
-    const name = textAt(webhook, 'name');
+    const name = webhook.name ?? '';
     const conditions = path.child('matchConditions');
     return [
       ...validateWebhook(webhook, path),
       ...(checkConditions
-        ? validateMatchConditions(webhook['matchConditions'], conditions, { params: false, known })
+        ? validateMatchConditions(webhook.matchConditions, conditions, { params: false, known })
         : []),
-      ...validateReviewVersions(stringsOf(webhook['admissionReviewVersions']), path),
+      ...validateReviewVersions(webhook.admissionReviewVersions ?? [], path),
       ...(name === '' ? [] : again(name, path.child('name'))),
     ];
   });
@@ -58,17 +52,19 @@ export function validateConfiguration(object: KubeObject, old: KubeObject | unde
  * Reports whether the match conditions are unchanged. Accepted conditions are not validated again, because the environment of
  * another version may lack what they use.
  */
-const sameConditions = (webhooks: readonly JsonObject[], before: readonly JsonObject[]): boolean =>
+const sameConditions = (webhooks: readonly Webhook[], before: readonly Webhook[]): boolean =>
   webhooks.length === before.length &&
-  webhooks.every((webhook, i) => deepEqual(webhook['matchConditions'], before[i]?.['matchConditions']));
+  webhooks.every((webhook, i) => deepEqual(webhook.matchConditions, before[i]?.matchConditions));
 
-function validateWebhook(webhook: JsonObject, path: FieldPath): FieldError[] {
-  const { failurePolicy, matchPolicy, sideEffects, timeoutSeconds, reinvocationPolicy } = webhook;
+function validateWebhook(webhook: Webhook, path: FieldPath): FieldError[] {
+  const { sideEffects, timeoutSeconds } = webhook;
   const errors = [
-    ...fullyQualifiedNameErrors(textAt(webhook, 'name'), path.child('name')),
+    ...fullyQualifiedNameErrors(webhook.name ?? '', path.child('name')),
     ...itemErrors(webhook, 'rules', path, validateRuleWithOperations),
-    ...choiceIfSet(failurePolicy, path.child('failurePolicy'), FAILURE_POLICIES),
-    ...choiceIfSet(matchPolicy, path.child('matchPolicy'), MATCH_POLICIES),
+    ...fieldErrors(webhook, path, {
+      failurePolicy: oneOf('Fail', 'Ignore'),
+      matchPolicy: oneOf('Equivalent', 'Exact'),
+    }),
   ];
   if (typeof sideEffects !== 'string') {
     errors.push(required(path.child('sideEffects'), `must specify one of ${SIDE_EFFECTS.join(', ')}`));
@@ -80,11 +76,13 @@ function validateWebhook(webhook: JsonObject, path: FieldPath): FieldError[] {
   }
   return [
     ...errors,
-    ...validateLabelSelector(objectAt(webhook, 'namespaceSelector'), path.child('namespaceSelector')),
-    ...validateLabelSelector(objectAt(webhook, 'objectSelector'), path.child('objectSelector')),
-    ...choiceIfSet(reinvocationPolicy, path.child('reinvocationPolicy'), REINVOCATION_POLICIES),
+    ...fieldErrors(webhook, path, {
+      namespaceSelector: validateLabelSelector,
+      objectSelector: validateLabelSelector,
+      reinvocationPolicy: oneOf('IfNeeded', 'Never'),
+    }),
     // The caBundle is not validated: kube-apiserver only notices an invalid one when it calls the webhook.
-    ...validateUrlOrService(objectAt(webhook, 'clientConfig') ?? {}, path.child('clientConfig')),
+    ...validateUrlOrService(webhook.clientConfig ?? {}, path.child('clientConfig')),
   ];
 }
 

@@ -1,3 +1,4 @@
+import type { ValidatingAdmissionPolicy } from '../../../../apimachinery/generated/admissionregistration.js';
 import { keepField } from '../../shared/fields.js';
 import { resets } from '../../shared/resource-type.js';
 import type { ResourceType, Strategy } from '../../../rest/interfaces.js';
@@ -19,7 +20,7 @@ const KEPT_METADATA = [
   'ownerReferences',
 ];
 
-const statusStrategy: Strategy = {
+const statusStrategy: Strategy<ValidatingAdmissionPolicy> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: false,
   validateCreate: () => [],

@@ -1,3 +1,4 @@
+import type { Condition } from '../../../../apimachinery/generated/meta.js';
 import { types } from '@annex/cel';
 import {
   type FieldError,
@@ -7,8 +8,9 @@ import {
   required,
   tooLong,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, type JsonValue, objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
-import { goJson, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type * as admissionregistration from '../../../../apimachinery/generated/admissionregistration.js';
+import type { JsonObject } from '../../../../apimachinery/json/json.js';
+import { goJson } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain, regexError } from '../../../../apimachinery/validation/names.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { validateObjectMeta } from '../../../../apimachinery/validation/object-meta.js';
@@ -31,13 +33,12 @@ interface Known {
   readonly values: ReadonlySet<string>;
 }
 
-function knownExpressions(spec: JsonObject | undefined): Known {
-  const texts = (list: string, key: string): Set<string> =>
-    new Set(objectsOf(spec?.[list]).map((entry) => textAt(entry, key)));
+function knownExpressions(spec: admissionregistration.ValidatingAdmissionPolicySpec = {}): Known {
+  const { validations = [], auditAnnotations = [] } = spec;
   return {
-    validations: texts('validations', 'expression'),
-    messages: texts('validations', 'messageExpression'),
-    values: texts('auditAnnotations', 'valueExpression'),
+    validations: new Set(validations.map(({ expression = '' }) => expression)),
+    messages: new Set(validations.map(({ messageExpression = '' }) => messageExpression)),
+    values: new Set(auditAnnotations.map(({ valueExpression = '' }) => valueExpression)),
   };
 }
 
@@ -49,13 +50,16 @@ interface Validating {
 }
 
 /** Validates a policy; `old` is absent for a create. */
-export function validatePolicy(policy: KubeObject, old: KubeObject | undefined): FieldError[] {
-  const spec = objectAt(policy, 'spec') ?? {};
-  const before = objectAt(old, 'spec');
+export function validatePolicy(
+  policy: admissionregistration.ValidatingAdmissionPolicy,
+  old: admissionregistration.ValidatingAdmissionPolicy | undefined,
+): FieldError[] {
+  const spec: admissionregistration.ValidatingAdmissionPolicySpec = policy.spec ?? {};
+  const before = old?.spec;
   const path = FieldPath.of('spec');
   const validating: Validating = {
-    compiler: new PolicyCompiler({ composes: objectsOf(spec['variables']).length > 0 }),
-    params: objectAt(spec, 'paramKind') !== undefined,
+    compiler: new PolicyCompiler({ composes: (spec.variables ?? []).length > 0 }),
+    params: spec.paramKind !== undefined,
     known: knownExpressions(before),
   };
   return [
@@ -66,9 +70,14 @@ export function validatePolicy(policy: KubeObject, old: KubeObject | undefined):
   ];
 }
 
-function validateRules(name: string, spec: JsonObject, path: FieldPath, validating: Validating): FieldError[] {
-  const validations = objectsOf(spec['validations']);
-  const annotations = objectsOf(spec['auditAnnotations']);
+function validateRules(
+  name: string,
+  spec: admissionregistration.ValidatingAdmissionPolicySpec,
+  path: FieldPath,
+  validating: Validating,
+): FieldError[] {
+  const validations = spec.validations ?? [];
+  const annotations = spec.auditAnnotations ?? [];
   if (validations.length === 0 && annotations.length === 0) {
     const why = 'validations or auditAnnotations must contain at least one item';
     return [required(path.child('validations'), why), required(path.child('auditAnnotations'), why)];
@@ -82,24 +91,24 @@ function validateRules(name: string, spec: JsonObject, path: FieldPath, validati
   const again = noDuplicates();
   const faults = eachErrors(annotations, at, (annotation, path) => [
     ...validateAnnotation(name, annotation, path, validating),
-    ...again(textAt(annotation, 'key'), path.child('key')),
+    ...again(annotation.key ?? '', path.child('key')),
   ]);
   return [...errors, ...faults];
 }
 
 /** Returns an annotation as kube-apiserver prints its internal type. */
-const internalAnnotation = (annotation: JsonObject): JsonObject => ({
-  Key: textAt(annotation, 'key'),
-  ValueExpression: textAt(annotation, 'valueExpression'),
+const internalAnnotation = (annotation: admissionregistration.AuditAnnotation): JsonObject => ({
+  Key: annotation.key ?? '',
+  ValueExpression: annotation.valueExpression ?? '',
 });
 
 function validateValidation(
-  validation: JsonObject,
+  validation: admissionregistration.Validation,
   path: FieldPath,
   { compiler, params, known }: Validating,
 ): FieldError[] {
   const errors: FieldError[] = [];
-  const expression = textAt(validation, 'expression');
+  const expression = validation.expression ?? '';
   if (trimSpace(expression) === '') {
     errors.push(required(path.child('expression'), 'expression is not specified'));
   } else {
@@ -111,34 +120,34 @@ function validateValidation(
     );
     errors.push(...expressionErrors(compiled, path.child('expression')));
   }
-  const messageExpression = textAt(validation, 'messageExpression');
+  const messageExpression = validation.messageExpression ?? '';
   const at = path.child('messageExpression');
   if (trimSpace(messageExpression) !== '') {
     const isKnown = known.messages.has(messageExpression);
     const compiled = compiler.compile(messageExpression, [STRING], { params, authorizer: false }, isKnown);
     errors.push(...expressionErrors(compiled, at));
   } else if (messageExpression !== '') errors.push(invalid(at, messageExpression, 'must be non-empty if specified'));
-  const message = textAt(validation, 'message');
+  const message = validation.message ?? '';
   if (message !== '' && trimSpace(message) === '') {
     errors.push(invalid(path.child('message'), message, 'must be non-empty if specified'));
   } else if (/[\n\r]/.test(trimSpace(message))) {
     errors.push(invalid(path.child('message'), message, 'must not contain line breaks'));
   }
-  return [...errors, ...choiceIfSet(validation['reason'], path.child('reason'), REASONS)];
+  return [...errors, ...choiceIfSet(validation.reason, path.child('reason'), REASONS)];
 }
 
 function validateAnnotation(
   name: string,
-  annotation: JsonObject,
+  annotation: admissionregistration.AuditAnnotation,
   path: FieldPath,
   { compiler, params, known }: Validating,
 ): FieldError[] {
-  const key = textAt(annotation, 'key');
+  const key = annotation.key ?? '';
   const errors =
     name === ''
       ? [invalid(path.child('key'), key, 'requires metadata.name be non-empty')]
       : qualifiedNameErrors(`${name}/${key}`, path.child('key'));
-  const expression = textAt(annotation, 'valueExpression');
+  const expression = annotation.valueExpression ?? '';
   const trimmed = trimSpace(expression);
   const at = path.child('valueExpression');
   if (trimmed === '') return [...errors, required(at, 'valueExpression is not specified')];
@@ -158,49 +167,46 @@ const REASON_TEXT =
   "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'";
 
 /** Validates conditions of meta/v1. */
-function validateConditions(conditions: JsonValue | undefined, path: FieldPath): FieldError[] {
+function validateConditions(conditions: readonly Condition[] | undefined, path: FieldPath): FieldError[] {
   const again = noDuplicates();
-  return eachErrors(objectsOf(conditions), path, (condition, at) => [
-    ...again(textAt(condition, 'type'), at),
+  return eachErrors(conditions, path, (condition, at) => [
+    ...again(condition.type ?? '', at),
     ...validateCondition(condition, at),
   ]);
 }
 
-function validateCondition(condition: JsonObject, path: FieldPath): FieldError[] {
-  const text = (key: string): string => textAt(condition, key);
-  const type = text('type');
+function validateCondition(condition: Condition, path: FieldPath): FieldError[] {
+  const { type = '', status = '', reason = '', message = '' } = condition;
   const errors =
     type === '' ? [required(path.child('type'), 'is required')] : qualifiedNameErrors(type, path.child('type'));
-  const status = text('status');
   errors.push(
     ...(status === '' ? [required(path.child('status'))] : choiceIfSet(status, path.child('status'), STATUSES)),
   );
-  const observed = condition['observedGeneration'];
+  const observed = condition.observedGeneration;
   if (typeof observed === 'number' && observed < 0) {
     errors.push(invalid(path.child('observedGeneration'), observed, 'must be greater than or equal to zero'));
   }
-  if (text('lastTransitionTime') === '') errors.push(required(path.child('lastTransitionTime')));
-  const reason = text('reason');
+  if (!condition.lastTransitionTime) errors.push(required(path.child('lastTransitionTime')));
   if (reason === '') errors.push(required(path.child('reason')));
   else if (!new RegExp(`^${REASON}$`).test(reason)) {
     const why = regexError(REASON_TEXT, REASON, 'my_name', 'MY_NAME', 'MyName', 'ReasonA,ReasonB', 'ReasonA:ReasonB');
     errors.push(invalid(path.child('reason'), reason, why));
   }
   if (Buffer.byteLength(reason) > MAX_REASON) errors.push(tooLong(path.child('reason'), MAX_REASON));
-  if (Buffer.byteLength(text('message')) > MAX_MESSAGE) errors.push(tooLong(path.child('message'), MAX_MESSAGE));
+  if (Buffer.byteLength(message) > MAX_MESSAGE) errors.push(tooLong(path.child('message'), MAX_MESSAGE));
   return errors;
 }
 
 /** Validates a status update. */
-export function validatePolicyStatus(policy: KubeObject): FieldError[] {
-  const status = objectAt(policy, 'status') ?? {};
+export function validatePolicyStatus(policy: admissionregistration.ValidatingAdmissionPolicy): FieldError[] {
+  const status: admissionregistration.ValidatingAdmissionPolicyStatus = policy.status ?? {};
   const path = FieldPath.of('status');
   return [
-    ...itemErrors(objectAt(status, 'typeChecking'), 'expressionWarnings', path.child('typeChecking'), (warning, at) => [
-      ...(textAt(warning, 'warning') === '' ? [required(at.child('warning'))] : []),
-      ...validateFieldRef(trimSpace(textAt(warning, 'fieldRef')), at.child('fieldRef')),
+    ...itemErrors(status.typeChecking, 'expressionWarnings', path.child('typeChecking'), (warning, at) => [
+      ...(!warning.warning ? [required(at.child('warning'))] : []),
+      ...validateFieldRef(trimSpace(warning.fieldRef ?? ''), at.child('fieldRef')),
     ]),
-    ...validateConditions(status['conditions'], path.child('conditions')),
+    ...validateConditions(status.conditions, path.child('conditions')),
   ];
 }
 

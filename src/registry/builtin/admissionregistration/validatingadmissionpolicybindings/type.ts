@@ -1,6 +1,5 @@
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { objectAt, stringsOf } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { ValidatingAdmissionPolicyBinding } from '../../../../apimachinery/generated/admissionregistration.js';
 import type { ResourceType } from '../../../rest/interfaces.js';
 import { choiceIfSet, eachErrors, noDuplicates } from '../../shared/checks.js';
 import { defaultBinding, validateCommonBinding } from '../shared/binding.js';
@@ -23,12 +22,9 @@ function validateActions(actions: readonly string[], path: FieldPath): FieldErro
   return errors;
 }
 
-export const validateValidatingBinding = (binding: KubeObject): FieldError[] => [
+export const validateValidatingBinding = (binding: ValidatingAdmissionPolicyBinding): FieldError[] => [
   ...validateCommonBinding(binding),
-  ...validateActions(
-    stringsOf(objectAt(binding, 'spec')?.['validationActions']),
-    FieldPath.of('spec', 'validationActions'),
-  ),
+  ...validateActions(binding.spec?.validationActions ?? [], FieldPath.of('spec', 'validationActions')),
 ];
 
 export const validatingAdmissionPolicyBindings = (access: ParamAccess): ResourceType =>

@@ -1,25 +1,26 @@
-import { type JsonObject, objectAt, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
+import type * as certificates from '../../../../apimachinery/generated/certificates.js';
 import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 
 export const APPROVED = 'Approved';
 export const DENIED = 'Denied';
 export const FAILED = 'Failed';
 
-export const conditionType = (condition: JsonObject): string => textAt(condition, 'type');
+export const conditionType = (condition: certificates.CertificateSigningRequestCondition): string =>
+  condition.type ?? '';
 
-export const hasCondition = (request: KubeObject | undefined, type: string): boolean =>
+export const hasCondition = (request: certificates.CertificateSigningRequest | undefined, type: string): boolean =>
   conditionsOf(request).some((condition) => conditionType(condition) === type);
 
 /** Returns the issued certificate as base64, or '' if there is none. */
-export const certificateOf = (request: KubeObject): string => textAt(objectAt(request, 'status'), 'certificate');
+export const certificateOf = (request: certificates.CertificateSigningRequest): string =>
+  request.status?.certificate ?? '';
 
-export const signerNameOf = (request: JsonObject): string => textAt(objectAt(request, 'spec'), 'signerName');
+export const signerNameOf = (request: certificates.CertificateSigningRequest): string => request.spec?.signerName ?? '';
 
 /** Returns the PEM text of the certificate request. */
-export const requestPem = (request: KubeObject): string =>
-  Buffer.from(textAt(objectAt(request, 'spec'), 'request'), 'base64').toString('latin1');
+export const requestPem = (request: certificates.CertificateSigningRequest): string =>
+  Buffer.from(request.spec?.request ?? '', 'base64').toString('latin1');
 
-export function usagesOf(request: KubeObject): string[] {
-  return stringsOf(objectAt(request, 'spec')?.['usages']);
+export function usagesOf(request: certificates.CertificateSigningRequest): string[] {
+  return request.spec?.usages ?? [];
 }

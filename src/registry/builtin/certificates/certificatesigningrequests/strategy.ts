@@ -1,50 +1,63 @@
 import { userInfoJson } from '../../../../authentication/user/user.js';
-import { isObject, type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
-import { formatTime, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type * as certificates from '../../../../apimachinery/generated/certificates.js';
+import { formatTime } from '../../../../apimachinery/meta/meta.js';
 import type { RequestContext } from '../../../../request/context.js';
 import type { Strategy } from '../../../rest/interfaces.js';
 import { keepField } from '../../shared/fields.js';
 import { resets } from '../../shared/resource-type.js';
 import { APPROVED, conditionType, DENIED } from './conditions.js';
-import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
 import { validateSigningRequest, validateSigningRequestUpdate, type WriteRights } from './validation.js';
 
 /** Sets the requester to the request's user, whatever the object claims. */
-function nameRequester({ user }: RequestContext, object: KubeObject): void {
-  const { username: _n, uid: _u, groups: _g, extra: _e, ...spec } = objectAt(object, 'spec') ?? {};
-  object['spec'] = {
+function nameRequester({ user }: RequestContext, object: certificates.CertificateSigningRequest): void {
+  const {
+    username: _n,
+    uid: _u,
+    groups: _g,
+    extra: _e,
+    ...spec
+  }: certificates.CertificateSigningRequestSpec = object.spec ?? {};
+  object.spec = {
     ...spec,
     ...userInfoJson(user),
   };
 }
 
-const missing = (condition: JsonObject, field: string): boolean => textAt(condition, field) === '';
+const missing = (
+  condition: certificates.CertificateSigningRequestCondition,
+  field: 'lastUpdateTime' | 'lastTransitionTime',
+): boolean => !condition[field];
 
 /** Sets the missing times of conditions. A condition whose status is unchanged keeps its transition time. */
-function stampConditions({ receivedAt }: RequestContext, object: KubeObject, old: KubeObject): void {
+function stampConditions(
+  { receivedAt }: RequestContext,
+  object: certificates.CertificateSigningRequest,
+  old: certificates.CertificateSigningRequest,
+): void {
   const now = formatTime(receivedAt);
-  const before = conditionsOf(old);
-  for (const condition of conditionsOf(object)) {
-    if (missing(condition, 'lastUpdateTime')) condition['lastUpdateTime'] = now;
+  const before = old.status?.conditions ?? [];
+  for (const condition of object.status?.conditions ?? []) {
+    if (missing(condition, 'lastUpdateTime')) condition.lastUpdateTime = now;
     if (!missing(condition, 'lastTransitionTime')) continue;
     const same = before.find(
       (other) =>
         conditionType(other) === conditionType(condition) &&
-        stringAt(other, 'status') === stringAt(condition, 'status') &&
+        other.status === condition.status &&
         !missing(other, 'lastTransitionTime'),
     );
-    condition['lastTransitionTime'] = same === undefined ? now : (stringAt(same, 'lastTransitionTime') ?? now);
+    condition.lastTransitionTime = same === undefined ? now : (same.lastTransitionTime ?? now);
   }
 }
 
 /** Restores the conditions of a type, unless some were added or removed, which validation rejects. */
-function preserveConditions(object: KubeObject, old: KubeObject, type: string): void {
-  const before = conditionsOf(old).filter((condition) => conditionType(condition) === type);
-  const conditions = objectAt(object, 'status')?.['conditions'];
-  if (!Array.isArray(conditions)) return;
-  const places = conditions.flatMap((condition, i) =>
-    isObject(condition) && conditionType(condition) === type ? [i] : [],
-  );
+function preserveConditions(
+  object: certificates.CertificateSigningRequest,
+  old: certificates.CertificateSigningRequest,
+  type: string,
+): void {
+  const before = (old.status?.conditions ?? []).filter((condition) => conditionType(condition) === type);
+  const conditions = object.status?.conditions ?? [];
+  const places = conditions.flatMap((condition, i) => (conditionType(condition) === type ? [i] : []));
   if (places.length !== before.length) return;
   places.forEach((place, i) => {
     const condition = before[i];
@@ -52,23 +65,26 @@ function preserveConditions(object: KubeObject, old: KubeObject, type: string): 
   });
 }
 
-const base: Omit<Strategy, 'prepareForUpdate' | 'validateUpdate' | 'resetFields'> = {
+const base: Omit<
+  Strategy<certificates.CertificateSigningRequest>,
+  'prepareForUpdate' | 'validateUpdate' | 'resetFields'
+> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   prepareForCreate: (context, object) => {
     nameRequester(context, object);
-    object['status'] = {};
+    object.status = {};
   },
   validateCreate: (_context, object) => validateSigningRequest(object),
 };
 
 const validateUpdate =
-  (rights: WriteRights): Strategy['validateUpdate'] =>
+  (rights: WriteRights): Strategy<certificates.CertificateSigningRequest>['validateUpdate'] =>
   (_context, object, old) =>
     validateSigningRequestUpdate(object, old, rights);
 
 /** The strategy of the object itself: only its metadata can be changed. */
-export const signingRequestStrategy: Strategy = {
+export const signingRequestStrategy: Strategy<certificates.CertificateSigningRequest> = {
   ...base,
   prepareForUpdate: (_context, object, old) => {
     keepField('spec', object, old);
@@ -79,7 +95,7 @@ export const signingRequestStrategy: Strategy = {
 };
 
 /** The strategy for signers: they write the certificate, and all conditions except approval and denial. */
-export const signingRequestStatusStrategy: Strategy = {
+export const signingRequestStatusStrategy: Strategy<certificates.CertificateSigningRequest> = {
   ...base,
   prepareForUpdate: (context, object, old) => {
     keepField('spec', object, old);
@@ -92,14 +108,14 @@ export const signingRequestStatusStrategy: Strategy = {
 };
 
 /** The strategy for approvers: they write only conditions. */
-export const signingRequestApprovalStrategy: Strategy = {
+export const signingRequestApprovalStrategy: Strategy<certificates.CertificateSigningRequest> = {
   ...base,
   prepareForUpdate: (context, object, old) => {
     stampConditions(context, object, old);
-    const conditions = objectAt(object, 'status')?.['conditions'];
+    const conditions = object.status?.conditions;
     keepField('spec', object, old);
-    const { conditions: _c, ...status } = objectAt(old, 'status') ?? {};
-    object['status'] = conditions === undefined ? status : { ...status, conditions };
+    const { conditions: _c, ...status }: certificates.CertificateSigningRequestStatus = old.status ?? {};
+    object.status = conditions === undefined ? status : { ...status, conditions };
   },
   validateUpdate: validateUpdate({ approval: true, certificate: false }),
   resetFields: resets(['spec'], ['status', 'certificate']),

@@ -1,5 +1,4 @@
-import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { CertificateSigningRequest } from '../../../../apimachinery/generated/certificates.js';
 import { humanDuration } from '../../../../util/text/human-duration.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { Age, tableOf } from '../../shared/table.js';
@@ -8,27 +7,30 @@ import { signingRequestApprovalStrategy, signingRequestStatusStrategy, signingRe
 
 const NONE = '<none>';
 
-function state(request: KubeObject): string {
+function state(request: CertificateSigningRequest): string {
   const decision = hasCondition(request, DENIED) ? 'Denied' : hasCondition(request, APPROVED) ? 'Approved' : 'Pending';
   const failed = hasCondition(request, FAILED) ? ',Failed' : '';
   return `${decision}${failed}${certificateOf(request) === '' ? '' : ',Issued'}`;
 }
 
-function duration(request: KubeObject): string {
-  const seconds = objectAt(request, 'spec')?.['expirationSeconds'];
+function duration(request: CertificateSigningRequest): string {
+  const seconds = request.spec?.expirationSeconds;
   return typeof seconds === 'number' ? humanDuration(seconds * 1000) : NONE;
 }
 
-const signingRequestTable = tableOf('apis/certificates.k8s.io/v1/certificatesigningrequests', (request) => [
-  request.metadata.name ?? '',
-  Age.of(request),
-  signerNameOf(request) || NONE,
-  textAt(objectAt(request, 'spec'), 'username'),
-  duration(request),
-  state(request),
-]);
+const signingRequestTable = tableOf<CertificateSigningRequest>(
+  'apis/certificates.k8s.io/v1/certificatesigningrequests',
+  (request) => [
+    request.metadata.name ?? '',
+    Age.of(request),
+    signerNameOf(request) || NONE,
+    request.spec?.username ?? '',
+    duration(request),
+    state(request),
+  ],
+);
 
-export const certificateSigningRequests = builtinType({
+export const certificateSigningRequests = builtinType<CertificateSigningRequest>({
   group: 'certificates.k8s.io',
   resource: 'certificatesigningrequests',
   kind: 'CertificateSigningRequest',

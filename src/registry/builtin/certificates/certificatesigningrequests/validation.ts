@@ -9,8 +9,9 @@ import {
   required,
   tooLong,
 } from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
-import { compareUtf8, type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
+import type { CertificateSigningRequest } from '../../../../apimachinery/generated/certificates.js';
+import { deepEqual, type JsonObject, textAt } from '../../../../apimachinery/json/json.js';
+import { compareUtf8, quote } from '../../../../apimachinery/meta/meta.js';
 import { internalDiff } from '../../../../apimachinery/scheme/internal-diff.js';
 import {
   CertificateRequestError,
@@ -83,7 +84,7 @@ interface Tolerance {
 
 const hasDuplicates = (list: readonly string[]): boolean => new Set(list).size < list.length;
 
-function toleranceFor(object: KubeObject, old: KubeObject | undefined): Tolerance {
+function toleranceFor(object: CertificateSigningRequest, old: CertificateSigningRequest | undefined): Tolerance {
   const types = conditionsOf(old).map(conditionType);
   const usages = old === undefined ? [] : usagesOf(old);
   return {
@@ -99,13 +100,13 @@ function toleranceFor(object: KubeObject, old: KubeObject | undefined): Toleranc
   };
 }
 
-function requestErrors(object: KubeObject): FieldError[] {
+function requestErrors(object: CertificateSigningRequest): FieldError[] {
   try {
     checkRequestSignature(parseCertificateRequest(requestPem(object)));
     return [];
   } catch (error) {
     if (!(error instanceof CertificateRequestError)) throw error;
-    return [invalid(SPEC.child('request'), stringAt(objectAt(object, 'spec'), 'request') ?? null, error.message)];
+    return [invalid(SPEC.child('request'), object.spec?.request ?? null, error.message)];
   }
 }
 
@@ -142,7 +143,7 @@ export function validateSignerName(path: FieldPath, signerName: string): FieldEr
   return errors;
 }
 
-function usageErrors(object: KubeObject, tolerance: Tolerance): FieldError[] {
+function usageErrors(object: CertificateSigningRequest, tolerance: Tolerance): FieldError[] {
   const path = SPEC.child('usages');
   const usages = usagesOf(object);
   if (usages.length === 0) return [required(path)];
@@ -173,7 +174,7 @@ function certificateProblem(base64: string): string | undefined {
 
 const STATUSES = ['False', 'True', 'Unknown'];
 
-function conditionErrors(object: KubeObject, tolerance: Tolerance): FieldError[] {
+function conditionErrors(object: CertificateSigningRequest, tolerance: Tolerance): FieldError[] {
   const seen = new Set<string>();
   return eachErrors(conditionsOf(object), CONDITIONS, (condition, path) => {
     const type = conditionType(condition);
@@ -191,7 +192,10 @@ function conditionErrors(object: KubeObject, tolerance: Tolerance): FieldError[]
 }
 
 /** Validates a request on creation (`old` is undefined) or on update. */
-export function validateSigningRequest(object: KubeObject, old?: KubeObject): FieldError[] {
+export function validateSigningRequest(
+  object: CertificateSigningRequest,
+  old?: CertificateSigningRequest,
+): FieldError[] {
   const tolerance = toleranceFor(object, old);
   const errors = validateCoreMeta(object.metadata, 'Cluster', () => []);
   errors.push(...requestErrors(object), ...usageErrors(object, tolerance));
@@ -200,7 +204,7 @@ export function validateSigningRequest(object: KubeObject, old?: KubeObject): Fi
   if (signer === LEGACY_SIGNER && !tolerance.legacySigner) {
     errors.push(invalid(path, signer, 'the legacy signerName is not allowed via this API version'));
   } else errors.push(...validateSignerName(path, signer));
-  const seconds = objectAt(object, 'spec')?.['expirationSeconds'];
+  const seconds = object.spec?.expirationSeconds;
   if (typeof seconds === 'number' && seconds < MIN_SECONDS) {
     const why = 'may not specify a duration less than 600 seconds (10 minutes)';
     errors.push(invalid(SPEC.child('expirationSeconds'), seconds, why));
@@ -211,9 +215,13 @@ export function validateSigningRequest(object: KubeObject, old?: KubeObject): Fi
   return errors;
 }
 
-export function validateSigningRequestUpdate(object: KubeObject, old: KubeObject, rights: WriteRights): FieldError[] {
+export function validateSigningRequestUpdate(
+  object: CertificateSigningRequest,
+  old: CertificateSigningRequest,
+  rights: WriteRights,
+): FieldError[] {
   const errors = validateSigningRequest(object, old);
-  const of = (request: KubeObject, type: string): JsonObject[] =>
+  const of = (request: CertificateSigningRequest, type: string): JsonObject[] =>
     conditionsOf(request).filter((condition) => conditionType(condition) === type);
   for (const type of [APPROVED, DENIED, FAILED]) {
     if (of(object, type).length < of(old, type).length) {

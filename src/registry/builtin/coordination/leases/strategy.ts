@@ -1,6 +1,5 @@
 import { type FieldError, FieldPath, forbidden, invalid } from '../../../../apimachinery/meta/field-error.js';
-import { objectAt } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { Lease } from '../../../../apimachinery/generated/coordination.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../apimachinery/validation/object-meta.js';
@@ -13,13 +12,13 @@ const STRATEGIES = ['OldestEmulationVersion'];
 /** The fields of coordinated leader election. Only an object that already has them may keep them. */
 const COORDINATED = ['strategy', 'preferredHolder'] as const;
 
-function dropCoordinated(object: KubeObject, old: KubeObject | undefined): void {
-  const spec = objectAt(object, 'spec');
+function dropCoordinated(object: Lease, old: Lease | undefined): void {
+  const spec = object.spec;
   if (spec === undefined) return;
-  const before = objectAt(old, 'spec');
+  const before = old?.spec;
   const kept = { ...spec };
   for (const field of COORDINATED) if (before?.[field] === undefined) delete kept[field];
-  object['spec'] = kept;
+  object.spec = kept;
 }
 
 function strategyErrors(strategy: string): FieldError[] {
@@ -28,8 +27,8 @@ function strategyErrors(strategy: string): FieldError[] {
   return choiceIfSet(strategy, path, STRATEGIES);
 }
 
-function specErrors(object: KubeObject): FieldError[] {
-  const spec = objectAt(object, 'spec');
+function specErrors(object: Lease): FieldError[] {
+  const spec = object.spec;
   if (spec === undefined) return [];
   const errors: FieldError[] = [];
   const { leaseDurationSeconds, leaseTransitions, strategy, preferredHolder } = spec;
@@ -45,7 +44,7 @@ function specErrors(object: KubeObject): FieldError[] {
   return errors;
 }
 
-export const leaseStrategy: Strategy = {
+export const leaseStrategy: Strategy<Lease> = {
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: false,
   prepareForCreate: (_context, object) => dropCoordinated(object, undefined),

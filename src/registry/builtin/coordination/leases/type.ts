@@ -1,16 +1,16 @@
-import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import type { Lease } from '../../../../apimachinery/generated/coordination.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { Age, tableOf } from '../../shared/table.js';
 import { leaseStrategy } from './strategy.js';
 
-const leaseTable = tableOf('apis/coordination.k8s.io/v1/leases', (object) => [
+const leaseTable = tableOf<Lease>('apis/coordination.k8s.io/v1/leases', (object) => [
   object.metadata.name ?? '',
-  textAt(objectAt(object, 'spec'), 'holderIdentity'),
+  object.spec?.holderIdentity ?? '',
   Age.of(object),
 ]);
 
-export const leases = builtinType({
+export const leases = builtinType<Lease>({
   group: 'coordination.k8s.io',
   resource: 'leases',
   kind: 'Lease',

@@ -1,15 +1,16 @@
+import type { ConfigMap } from '../../../../apimachinery/generated/core.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { Age, tableOf } from '../../shared/table.js';
-import { configMapStrategy, entriesOf } from './strategy.js';
+import { configMapStrategy } from './strategy.js';
 
-const configMapTable = tableOf('api/v1/configmaps', (object) => [
+const configMapTable = tableOf<ConfigMap>('api/v1/configmaps', (object) => [
   object.metadata.name ?? '',
-  entriesOf(object, 'data').length + entriesOf(object, 'binaryData').length,
+  Object.keys({ ...object.data }).length + Object.keys({ ...object.binaryData }).length,
   Age.of(object),
 ]);
 
-export const configMaps = builtinType({
+export const configMaps = builtinType<ConfigMap>({
   group: '',
   resource: 'configmaps',
   kind: 'ConfigMap',

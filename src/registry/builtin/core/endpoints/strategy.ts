@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type * as core from '../../../../apimachinery/generated/core.js';
+import { deepEqual } from '../../../../apimachinery/json/json.js';
 import { labelErrors, subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../../rest/interfaces.js';
@@ -14,13 +14,13 @@ import {
   portNumberErrors,
   PROTOCOLS,
 } from '../../shared/checks.js';
-import { numberOf, setDefault } from '../../shared/fields.js';
+import { numberOf } from '../../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 
-function endpointErrors(address: JsonObject, path: FieldPath): FieldError[] {
-  const ip = textAt(address, 'ip');
-  const hostname = textAt(address, 'hostname');
-  const node = address['nodeName'];
+function endpointErrors(address: core.EndpointAddress, path: FieldPath): FieldError[] {
+  const ip = address.ip ?? '';
+  const hostname = address.hostname ?? '';
+  const node = address.nodeName;
   return [
     ...ipErrors(ip, path.child('ip')),
     ...(hostname === '' ? [] : labelErrors(hostname, path.child('hostname'))),
@@ -44,22 +44,22 @@ function nonSpecialErrors(ip: string, path: FieldPath): FieldError[] {
   return [];
 }
 
-function portErrors(port: JsonObject, needsName: boolean, path: FieldPath): FieldError[] {
+function portErrors(port: core.EndpointPort, needsName: boolean, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
-  const name = textAt(port, 'name');
+  const name = port.name ?? '';
   if (name === '' && needsName) errors.push(required(path.child('name')));
   if (name !== '') errors.push(...labelErrors(name, path.child('name')));
   return [
     ...errors,
-    ...portNumberErrors(numberOf(port['port']), path.child('port')),
-    ...choice(textAt(port, 'protocol'), path.child('protocol'), PROTOCOLS),
+    ...portNumberErrors(numberOf(port.port), path.child('port')),
+    ...choice(port.protocol ?? '', path.child('protocol'), PROTOCOLS),
     ...appProtocolErrors(port, path),
   ];
 }
 
-function subsetErrors(subset: JsonObject, path: FieldPath): FieldError[] {
-  const isEmpty = objectsOf(subset['addresses']).length + objectsOf(subset['notReadyAddresses']).length === 0;
-  const needsNames = objectsOf(subset['ports']).length > 1;
+function subsetErrors(subset: core.EndpointSubset, path: FieldPath): FieldError[] {
+  const isEmpty = (subset.addresses ?? []).length + (subset.notReadyAddresses ?? []).length === 0;
+  const needsNames = (subset.ports ?? []).length > 1;
   return [
     ...(isEmpty ? [required(path, 'must specify `addresses` or `notReadyAddresses`')] : []),
     ...itemErrors(subset, 'addresses', path, endpointErrors),
@@ -68,19 +68,19 @@ function subsetErrors(subset: JsonObject, path: FieldPath): FieldError[] {
   ];
 }
 
-function validate(object: KubeObject, old: KubeObject | undefined): FieldError[] {
+function validate(object: core.Endpoints, old: core.Endpoints | undefined): FieldError[] {
   const errors = validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain);
-  if (old !== undefined && deepEqual(object['subsets'] ?? [], old['subsets'] ?? [])) return errors;
-  return [...errors, ...eachErrors(objectsOf(object['subsets']), FieldPath.of('subsets'), subsetErrors)];
+  if (old !== undefined && deepEqual(object.subsets ?? [], old.subsets ?? [])) return errors;
+  return [...errors, ...eachErrors(object.subsets, FieldPath.of('subsets'), subsetErrors)];
 }
 
-export function applyEndpointsDefaults(object: KubeObject): void {
-  for (const subset of objectsOf(object['subsets'])) {
-    for (const port of objectsOf(subset['ports'])) setDefault(port, 'protocol', 'TCP');
+export function applyEndpointsDefaults(object: core.Endpoints): void {
+  for (const subset of object.subsets ?? []) {
+    for (const port of subset.ports ?? []) port.protocol ||= 'TCP';
   }
 }
 
-export const endpointsStrategy: Strategy = {
+export const endpointsStrategy: Strategy<core.Endpoints> = {
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: true,
   validateCreate: (_context, object) => validate(object, undefined),

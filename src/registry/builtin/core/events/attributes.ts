@@ -1,4 +1,4 @@
-import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import type { Event } from '../../../../apimachinery/generated/core.js';
 
 const INVOLVED = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'] as const;
 
@@ -20,19 +20,19 @@ export const EVENTS_V1_FIELDS: readonly string[] = [
 ];
 
 /** Returns the values of all these fields from a stored event: one watch cache serves the selectors of both versions. */
-export function eventFields(event: JsonObject): Record<string, string> {
-  const involved = objectAt(event, 'involvedObject');
-  const reporting = textAt(event, 'reportingComponent');
-  const component = textAt(objectAt(event, 'source'), 'component');
+export function eventFields(event: Event): Record<string, string> {
+  const involved = event.involvedObject;
+  const reporting = event.reportingComponent ?? '';
+  const component = event.source?.component ?? '';
   const fields: Record<string, string> = {
-    reason: textAt(event, 'reason'),
+    reason: event.reason ?? '',
     reportingComponent: reporting,
     reportingController: reporting,
     source: component === '' ? reporting : component,
-    type: textAt(event, 'type'),
+    type: event.type ?? '',
   };
   for (const name of INVOLVED) {
-    const value = textAt(involved, name);
+    const value = involved?.[name] ?? '';
     fields[`involvedObject.${name}`] = value;
     fields[`regarding.${name}`] = value;
   }

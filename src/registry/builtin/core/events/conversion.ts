@@ -1,4 +1,5 @@
-import { FACTS, objectAt } from '../../../../apimachinery/json/json.js';
+import type { Event, EventSeries } from '../../../../apimachinery/generated/events.js';
+import { FACTS } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 
 /** The fields of events.k8s.io/v1, with their names in core/v1, in which events are stored. */
@@ -19,7 +20,7 @@ const ALWAYS_CORE: readonly string[] = ['involvedObject', 'source'];
 const ALWAYS_CORE_NULL: readonly string[] = ['firstTimestamp', 'lastTimestamp', 'eventTime'];
 const ALWAYS_CORE_TEXT: readonly string[] = ['reportingComponent', 'reportingInstance'];
 
-function rename(event: KubeObject, names: ReadonlyMap<string, string>, apiVersion: string): KubeObject {
+function rename(event: Event, names: ReadonlyMap<string, string>, apiVersion: string): KubeObject {
   const out: KubeObject = { metadata: event.metadata };
   for (const key in event) out[names.get(key) ?? key] = event[key];
   if (event[FACTS] !== undefined) out[FACTS] = event[FACTS];
@@ -28,18 +29,18 @@ function rename(event: KubeObject, names: ReadonlyMap<string, string>, apiVersio
 }
 
 /** Converts an event of events.k8s.io/v1 to core/v1. The two share their parts. */
-export function toCoreEvent(event: KubeObject): KubeObject {
+export function toCoreEvent(event: Event): KubeObject {
   const out = rename(event, TO_CORE, 'v1');
   for (const field of ALWAYS_CORE) out[field] ??= {};
   for (const field of ALWAYS_CORE_NULL) out[field] ??= null;
   for (const field of ALWAYS_CORE_TEXT) out[field] ??= '';
-  const { count, ...series } = objectAt(event, 'series') ?? {};
+  const { count, ...series }: EventSeries = event.series ?? {};
   if (count === 0) out['series'] = series;
   return out;
 }
 
 /** Converts an event of core/v1 to events.k8s.io/v1. The two share their parts. */
-export function fromCoreEvent(event: KubeObject): KubeObject {
+export function fromCoreEvent(event: Event): KubeObject {
   const out = rename(event, FROM_CORE, 'events.k8s.io/v1');
   out['regarding'] ??= {};
   out['deprecatedSource'] ??= {};
@@ -47,7 +48,7 @@ export function fromCoreEvent(event: KubeObject): KubeObject {
   out['deprecatedLastTimestamp'] ??= null;
   out['eventTime'] ??= null;
   for (const field of ['reportingController', 'reportingInstance']) if (out[field] === '') delete out[field];
-  const series = objectAt(event, 'series');
+  const series = event.series;
   if (series !== undefined) out['series'] = { count: 0, ...series };
   return out;
 }

@@ -1,42 +1,42 @@
+import type { Event, ObjectReference } from '../../../../apimachinery/generated/core.js';
 import { nameIsPathSegment } from '../../../../apimachinery/validation/names.js';
 import { fromCoreEvent, toCoreEvent } from './conversion.js';
 import { type BuiltinDefinition, builtinType } from '../../shared/resource-type.js';
 import { EVENT_FIELDS, eventFields } from './attributes.js';
-import { type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
-import type { GroupVersion, KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { GroupVersion } from '../../../../apimachinery/meta/meta.js';
 import type { ResourceType } from '../../../rest/interfaces.js';
 import { Age, type Cell, tableOf } from '../../shared/table.js';
 import type { RequestContext } from '../../../../request/context.js';
 import { validateEventCreate, validateEventUpdate } from './validation.js';
 
-function source(event: KubeObject): string {
-  const given = objectAt(event, 'source');
-  const component = stringAt(given, 'component') ?? textAt(event, 'reportingComponent');
-  const instance = stringAt(given, 'host') ?? textAt(event, 'reportingInstance');
+function source(event: Event): string {
+  const given = event.source;
+  const component = given?.component ?? event.reportingComponent ?? '';
+  const instance = given?.host ?? event.reportingInstance ?? '';
   return instance === '' ? component : `${component}, ${instance}`;
 }
 
-function target(involved: JsonObject | undefined): string {
-  const kind = textAt(involved, 'kind').toLowerCase();
-  const name = textAt(involved, 'name');
+function target(involved: ObjectReference | undefined): string {
+  const kind = (involved?.kind ?? '').toLowerCase();
+  const name = involved?.name ?? '';
   return name === '' ? kind : `${kind}/${name}`;
 }
 
-function row(event: KubeObject): Cell[] {
-  const involved = objectAt(event, 'involvedObject');
-  const series = objectAt(event, 'series');
-  const first = Age.at(stringAt(event, 'firstTimestamp') ?? event['eventTime']);
-  const last = stringAt(event, 'lastTimestamp');
+function row(event: Event): Cell[] {
+  const involved = event.involvedObject;
+  const series = event.series;
+  const first = Age.at(event.firstTimestamp ?? event.eventTime);
+  const last = event.lastTimestamp ?? undefined;
   const seen = last === undefined ? first : Age.at(last);
-  const count = series === undefined ? event['count'] : series['count'];
+  const count = (series ?? event).count;
   return [
-    series === undefined ? seen : Age.at(series['lastObservedTime']),
-    textAt(event, 'type'),
-    textAt(event, 'reason'),
+    series === undefined ? seen : Age.at(series.lastObservedTime),
+    event.type ?? '',
+    event.reason ?? '',
     target(involved),
-    textAt(involved, 'fieldPath'),
+    involved?.fieldPath ?? '',
     source(event),
-    textAt(event, 'message').trim(),
+    (event.message ?? '').trim(),
     first,
     typeof count === 'number' && (count !== 0 || series !== undefined) ? count : series === undefined ? 1 : 0,
     event.metadata.name ?? '',
@@ -51,9 +51,9 @@ const versionOf = ({ info }: RequestContext): GroupVersion => ({ group: info.api
  */
 export const eventType = (
   given: Pick<BuiltinDefinition, 'group' | 'selectableFields' | 'twin' | 'storedAs'>,
-  toStored: (event: KubeObject) => KubeObject = (event) => event,
+  toStored: (event: Event) => Event = (event) => event,
 ): ResourceType =>
-  builtinType({
+  builtinType<Event>({
     ...given,
     resource: 'events',
     kind: 'Event',

@@ -1,13 +1,7 @@
+import type { Event, EventSeries } from '../../../../apimachinery/generated/core.js';
 import { type FieldError, FieldPath, invalid, Printed, required } from '../../../../apimachinery/meta/field-error.js';
-import {
-  deepEqual,
-  isObject,
-  type JsonObject,
-  type JsonValue,
-  objectAt,
-  textAt,
-} from '../../../../apimachinery/json/json.js';
-import { goJson, type GroupVersion, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { deepEqual, isObject, type JsonObject, type JsonValue } from '../../../../apimachinery/json/json.js';
+import { goJson, type GroupVersion } from '../../../../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
@@ -19,12 +13,10 @@ const ACTION_LIMIT = 128;
 const REASON_LIMIT = 128;
 const NOTE_LIMIT = 1024;
 
-const text = (object: KubeObject, field: string): string => textAt(object, field);
-
 const isSet = (value: JsonValue | undefined): boolean => value !== undefined && value !== null && value !== '';
 
 /** Reports whether a time was given. The zero time counts in the request that gives it, although it is stored as null. */
-const isTimeSet = (object: JsonObject, field: string): boolean =>
+const isTimeSet = (object: Event | EventSeries, field: string): boolean =>
   isSet(object[field]) || emptyMembersOf(object)?.[field] !== undefined;
 
 const isCore = (version: GroupVersion): boolean => version.group === '' && version.version === 'v1';
@@ -34,12 +26,12 @@ const mismatch = (namespace: string): FieldError =>
 
 /** Validates a text of at most `limit` bytes. */
 function boundedText(
-  object: KubeObject,
-  field: string,
+  object: Event,
+  field: 'action' | 'message' | 'reason' | 'reportingInstance',
   limit: number,
   presence: 'required' | 'optional',
 ): FieldError[] {
-  const value = text(object, field);
+  const value = object[field] ?? '';
   const errors: FieldError[] = [];
   if (presence === 'required' && value === '') errors.push(required(field));
   if (Buffer.byteLength(value) > limit) {
@@ -49,16 +41,16 @@ function boundedText(
 }
 
 /** Validates events of all versions. Those with an eventTime come from clients of the new API and must be complete. */
-function legacyErrors(event: KubeObject, version: GroupVersion): FieldError[] {
+function legacyErrors(event: Event, version: GroupVersion): FieldError[] {
   const errors: FieldError[] = [];
   const namespace = event.metadata.namespace ?? '';
-  const involved = textAt(objectAt(event, 'involvedObject'), 'namespace');
+  const involved = event.involvedObject?.namespace ?? '';
   if (!isTimeSet(event, 'eventTime')) {
     const matches = involved === '' ? namespace === '' || namespace === 'default' : namespace === involved;
     if (!matches) errors.push(mismatch(involved));
   } else {
     if (involved === '' && namespace !== 'default' && namespace !== 'kube-system') errors.push(mismatch(involved));
-    const controller = text(event, 'reportingComponent');
+    const controller = event.reportingComponent ?? '';
     const field = isCore(version) ? 'reportingComponent' : 'reportingController';
     if (controller === '') errors.push(required(field));
     errors.push(...qualifiedNameErrors(controller, field));
@@ -72,11 +64,11 @@ function legacyErrors(event: KubeObject, version: GroupVersion): FieldError[] {
   return errors;
 }
 
-function seriesErrors(event: KubeObject): FieldError[] {
-  const series = objectAt(event, 'series');
+function seriesErrors(event: Event): FieldError[] {
+  const series = event.series;
   if (series === undefined) return [];
   const errors: FieldError[] = [];
-  const count = typeof series['count'] === 'number' ? series['count'] : 0;
+  const count = typeof series.count === 'number' ? series.count : 0;
   if (count < 2) errors.push(invalid('series.count', '', 'should be at least 2'));
   if (!isTimeSet(series, 'lastObservedTime')) errors.push(required('series.lastObservedTime'));
   return errors;
@@ -85,18 +77,18 @@ function seriesErrors(event: KubeObject): FieldError[] {
 const unset = (field: string): FieldError => invalid(field, '', 'needs to be unset');
 
 /** Validates an event in its stored form (core/v1), created through either version. */
-export function validateEventCreate(event: KubeObject, version: GroupVersion): FieldError[] {
+export function validateEventCreate(event: Event, version: GroupVersion): FieldError[] {
   const errors = legacyErrors(event, version);
   if (isCore(version)) return errors;
   errors.push(...validateCoreMeta(event.metadata, 'Namespaced', nameIsDnsSubdomain), ...seriesErrors(event));
   if (!isTimeSet(event, 'eventTime')) errors.push(required('eventTime'));
-  const type = text(event, 'type');
+  const type = event.type ?? '';
   if (type !== 'Normal' && type !== 'Warning') errors.push(invalid('type', '', `has invalid value: ${type}`));
-  if (isSet(event['firstTimestamp'])) errors.push(unset('firstTimestamp'));
-  if (isSet(event['lastTimestamp'])) errors.push(unset('lastTimestamp'));
-  if (event['count'] !== undefined && event['count'] !== 0) errors.push(unset('count'));
-  const source = objectAt(event, 'source');
-  if (isSet(source?.['component']) || isSet(source?.['host'])) errors.push(unset('source'));
+  if (isSet(event.firstTimestamp)) errors.push(unset('firstTimestamp'));
+  if (isSet(event.lastTimestamp)) errors.push(unset('lastTimestamp'));
+  if (event.count !== undefined && event.count !== 0) errors.push(unset('count'));
+  const source = event.source;
+  if (isSet(source?.component) || isSet(source?.host)) errors.push(unset('source'));
   return errors;
 }
 
@@ -138,11 +130,11 @@ function print(value: JsonObject, names: readonly string[]): string {
 const jsonName = (name: string): string =>
   name === 'UID' ? 'uid' : name === 'APIVersion' ? 'apiVersion' : name.charAt(0).toLowerCase() + name.slice(1);
 
-export function validateEventUpdate(event: KubeObject, old: KubeObject, version: GroupVersion): FieldError[] {
+export function validateEventUpdate(event: Event, old: Event, version: GroupVersion): FieldError[] {
   const errors = legacyErrors(event, version);
   if (isCore(version)) return errors;
   errors.push(...validateCoreMetaUpdate(event.metadata, old.metadata));
-  if (!deepEqual(event['series'] ?? null, old['series'] ?? null)) errors.push(...seriesErrors(event));
+  if (!deepEqual(event.series ?? null, old.series ?? null)) errors.push(...seriesErrors(event));
   for (const [field, shown, zero] of IMMUTABLE) {
     const value = event[field] ?? zero;
     const before = old[field] ?? zero;

@@ -1,6 +1,6 @@
 import { type FieldError, FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
-import { objectAt, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
-import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { Namespace, NamespaceSpec } from '../../../../apimachinery/generated/core.js';
+import { formatTime, hasDeletionTimestamp } from '../../../../apimachinery/meta/meta.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';
 import {
@@ -17,11 +17,11 @@ const NAME_LABEL = 'kubernetes.io/metadata.name';
 const NAMESPACE_FINALIZER = 'kubernetes';
 
 /** Returns the finalizers in the spec, which keep a namespace until its contents are gone. */
-function namespaceFinalizers(object: KubeObject): string[] {
-  return stringsOf(objectAt(object, 'spec')?.['finalizers']);
+function namespaceFinalizers(object: Namespace): string[] {
+  return object.spec?.finalizers ?? [];
 }
 
-function finalizerErrors(object: KubeObject, path: (i: number) => FieldPath): FieldError[] {
+function finalizerErrors(object: Namespace, path: (i: number) => FieldPath): FieldError[] {
   return namespaceFinalizers(object).flatMap((name, i) => [
     ...qualifiedNameErrors(name, path(i)),
     ...legacyFinalizerErrors(name, path(i)),
@@ -30,38 +30,38 @@ function finalizerErrors(object: KubeObject, path: (i: number) => FieldPath): Fi
 
 const FINALIZERS = FieldPath.of('spec', 'finalizers');
 
-const validate = (object: KubeObject): FieldError[] => [
+const validate = (object: Namespace): FieldError[] => [
   ...validateCoreMeta(object.metadata, 'Cluster', nameIsDnsLabel),
   ...finalizerErrors(object, () => FINALIZERS),
 ];
 
-function setNameLabel(object: KubeObject): void {
+function setNameLabel(object: Namespace): void {
   const { name } = object.metadata;
   if (name === undefined || name === '') return;
   object.metadata.labels = { ...object.metadata.labels, [NAME_LABEL]: name };
 }
 
 /** Sets the label with the name, and the phase. */
-export function applyNamespaceDefaults(object: KubeObject): void {
+export function applyNamespaceDefaults(object: Namespace): void {
   setNameLabel(object);
-  const status = objectAt(object, 'status');
-  if (textAt(status, 'phase') === '') object['status'] = { ...status, phase: 'Active' };
+  const status = object.status;
+  if (!status?.phase) object.status = { ...status, phase: 'Active' };
 }
 
-export const namespaceStrategy: Strategy = {
+export const namespaceStrategy: Strategy<Namespace> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
   prepareForCreate: (_context, object) => {
-    object['status'] = { phase: 'Active' };
-    const finalizers = namespaceFinalizers(object);
-    if (!finalizers.includes(NAMESPACE_FINALIZER)) finalizers.push(NAMESPACE_FINALIZER);
-    object['spec'] = { ...objectAt(object, 'spec'), finalizers };
+    object.status = { phase: 'Active' };
+    const given = namespaceFinalizers(object);
+    const finalizers = given.includes(NAMESPACE_FINALIZER) ? given : [...given, NAMESPACE_FINALIZER];
+    object.spec = { ...object.spec, finalizers };
   },
   prepareForUpdate: (_context, object, old) => {
     const finalizers = namespaceFinalizers(old);
-    const { finalizers: _, ...spec } = objectAt(object, 'spec') ?? {};
-    object['spec'] = finalizers.length === 0 ? spec : { ...spec, finalizers };
+    const { finalizers: _, ...spec }: NamespaceSpec = object.spec ?? {};
+    object.spec = finalizers.length === 0 ? spec : { ...spec, finalizers };
     keepField('status', object, old);
   },
   validateCreate: (_context, object) => validate(object),
@@ -72,8 +72,8 @@ export const namespaceStrategy: Strategy = {
   canonicalize: setNameLabel,
 };
 
-function statusErrors(object: KubeObject): FieldError[] {
-  const phase = textAt(objectAt(object, 'status'), 'phase');
+function statusErrors(object: Namespace): FieldError[] {
+  const phase = object.status?.phase ?? '';
   const path = FieldPath.of('status', 'Phase');
   if (hasDeletionTimestamp(object)) {
     if (phase === 'Terminating') return [];
@@ -82,7 +82,7 @@ function statusErrors(object: KubeObject): FieldError[] {
   return phase === 'Active' ? [] : [invalid(path, phase, "may only be 'Active' if `deletionTimestamp` is empty")];
 }
 
-export const namespaceStatusStrategy: Strategy = {
+export const namespaceStatusStrategy: Strategy<Namespace> = {
   ...namespaceStrategy,
   resetFields: resets(['spec']),
   prepareForUpdate: (_context, object, old) => keepField('spec', object, old),
@@ -92,7 +92,7 @@ export const namespaceStatusStrategy: Strategy = {
   ],
 };
 
-export const namespaceFinalizeStrategy: Strategy = {
+export const namespaceFinalizeStrategy: Strategy<Namespace> = {
   ...namespaceStrategy,
   prepareForUpdate: (_context, object, old) => keepField('status', object, old),
   validateUpdate: (_context, object, old) => [
@@ -119,7 +119,7 @@ function withPropagation(
   return kept;
 }
 
-export const namespaceDeletion: DeletionStrategy = {
+export const namespaceDeletion: DeletionStrategy<Namespace> = {
   beforeDelete: (context, object, propagation) => {
     if (hasDeletionTimestamp(object)) return namespaceFinalizers(object).length === 0 ? undefined : object;
     const { finalizers: given = [], ...meta } = object.metadata;
@@ -131,7 +131,7 @@ export const namespaceDeletion: DeletionStrategy = {
         ...(finalizers.length === 0 ? {} : { finalizers }),
         deletionTimestamp: formatTime(context.receivedAt),
       },
-      status: { ...objectAt(object, 'status'), phase: 'Terminating' },
+      status: { ...object.status, phase: 'Terminating' },
     };
   },
   preconditionFailed: ownPrecondition('', 'namespaces'),

@@ -1,4 +1,4 @@
-import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import type { Namespace } from '../../../../apimachinery/generated/core.js';
 import { nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { Age, tableOf } from '../../shared/table.js';
@@ -10,13 +10,13 @@ import {
   namespaceStrategy,
 } from './strategy.js';
 
-const namespaceTable = tableOf('api/v1/namespaces', (object) => [
+const namespaceTable = tableOf<Namespace>('api/v1/namespaces', (object) => [
   object.metadata.name ?? '',
-  textAt(objectAt(object, 'status'), 'phase'),
+  object.status?.phase ?? '',
   Age.of(object),
 ]);
 
-export const namespaces = builtinType({
+export const namespaces = builtinType<Namespace>({
   group: '',
   resource: 'namespaces',
   kind: 'Namespace',
@@ -33,7 +33,7 @@ export const namespaces = builtinType({
   verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
   selectableFields: ['status.phase'],
   fields: (object) => ({
-    'status.phase': textAt(objectAt(object, 'status'), 'phase'),
-    name: textAt(objectAt(object, 'metadata'), 'name'),
+    'status.phase': object.status?.phase ?? '',
+    name: object.metadata.name ?? '',
   }),
 });

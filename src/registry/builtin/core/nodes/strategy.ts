@@ -7,17 +7,9 @@ import {
   invalid,
   Printed,
 } from '../../../../apimachinery/meta/field-error.js';
-import {
-  deepCopy,
-  deepEqual,
-  isObject,
-  type JsonObject,
-  objectAt,
-  objectsOf,
-  stringsOf,
-  textAt,
-} from '../../../../apimachinery/json/json.js';
-import { goJson, type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
+import { deepCopy, deepEqual, isObject } from '../../../../apimachinery/json/json.js';
+import type { Node, NodeSpec, Taint } from '../../../../apimachinery/generated/core.js';
+import { goJson, quote } from '../../../../apimachinery/meta/meta.js';
 import { cidrErrors, cidrWarnings } from '../../../../apimachinery/validation/addresses.js';
 import {
   labelValueErrors,
@@ -36,11 +28,11 @@ import { quantityErrors, quantityOf, roundQuantities } from '../../shared/resour
 const SPEC = FieldPath.of('spec');
 const STATUS = FieldPath.of('status');
 
-function taintErrors(object: KubeObject): FieldError[] {
+function taintErrors(object: Node): FieldError[] {
   const seen = new Set<string>();
   // Kubernetes reads the taints in spec, but reports them in metadata.
-  return itemErrors(objectAt(object, 'spec'), 'taints', FieldPath.of('metadata'), (taint, path) => {
-    const [key, value, effect] = [textAt(taint, 'key'), textAt(taint, 'value'), textAt(taint, 'effect')];
+  return itemErrors(object.spec, 'taints', FieldPath.of('metadata'), (taint, path) => {
+    const [key, value, effect] = [taint.key ?? '', taint.value ?? '', taint.effect ?? ''];
     const errors = [
       ...qualifiedNameErrors(key, path.child('key')),
       ...labelValueErrors(value, path.child('value')),
@@ -54,13 +46,13 @@ function taintErrors(object: KubeObject): FieldError[] {
 }
 
 /** Returns the error for a duplicate taint, printed with the names of the Go fields. */
-function duplicateTaint(path: FieldPath, taint: JsonObject): FieldError {
-  const added = taint['timeAdded'] ?? null;
-  const text = `{"Key":${goJson(taint['key'] ?? '')},"Value":${goJson(taint['value'] ?? '')},"Effect":${goJson(taint['effect'] ?? '')},"TimeAdded":${goJson(added)}}`;
+function duplicateTaint(path: FieldPath, taint: Taint): FieldError {
+  const added = taint.timeAdded ?? null;
+  const text = `{"Key":${goJson(taint.key ?? '')},"Value":${goJson(taint.value ?? '')},"Effect":${goJson(taint.effect ?? '')},"TimeAdded":${goJson(added)}}`;
   return duplicate(path, new Printed(text), 'taints must be unique by key and effect pair');
 }
 
-const validate = (object: KubeObject): FieldError[] => [
+const validate = (object: Node): FieldError[] => [
   ...validateCoreMeta(object.metadata, 'Cluster', nameIsDnsSubdomain),
   ...taintErrors(object),
   ...statusErrors(object),
@@ -69,15 +61,15 @@ const validate = (object: KubeObject): FieldError[] => [
 ];
 
 /** Synchronizes podCIDR and podCIDRs. If they differ, podCIDR wins. */
-function syncPodCidrs(spec: JsonObject): void {
-  const single = textAt(spec, 'podCIDR');
-  const [first = ''] = stringsOf(spec['podCIDRs']);
-  if (single !== '' && single !== first) spec['podCIDRs'] = [single];
-  else if (single === '' && first !== '') spec['podCIDR'] = first;
+function syncPodCidrs(spec: NodeSpec): void {
+  const single = spec.podCIDR ?? '';
+  const [first = ''] = spec.podCIDRs ?? [];
+  if (single !== '' && single !== first) spec.podCIDRs = [single];
+  else if (single === '' && first !== '') spec.podCIDR = first;
 }
 
 /** Validates the pod CIDRs: at most one of each IP family. */
-function podCidrErrors(object: KubeObject): FieldError[] {
+function podCidrErrors(object: Node): FieldError[] {
   const cidrs = podCidrs(object);
   const path = SPEC.child('podCIDRs');
   const errors = eachErrors(cidrs, path, toFieldErrors(cidrErrors));
@@ -95,10 +87,10 @@ function podCidrErrors(object: KubeObject): FieldError[] {
 }
 
 /** Validates the capacity and the allocatable resources of a node. */
-function statusErrors(object: KubeObject): FieldError[] {
-  const status = objectAt(object, 'status');
-  return ['capacity', 'allocatable'].flatMap((field) => {
-    const list = objectAt(status, field) ?? {};
+function statusErrors(object: Node): FieldError[] {
+  const status = object.status;
+  return (['capacity', 'allocatable'] as const).flatMap((field) => {
+    const list = status?.[field] ?? {};
     return Object.keys(list).flatMap((name) => quantityErrors(name, quantityOf(list[name]), STATUS.child(field, name)));
   });
 }
@@ -107,8 +99,8 @@ const FEATURE = /^[A-Z][a-zA-Z0-9]*(?:\/[a-zA-Z][a-zA-Z0-9]*)*$/;
 const FEATURE_MAX = 253;
 
 /** Validates the features that a kubelet declares, which are sorted by name. */
-function featureErrors(object: KubeObject): FieldError[] {
-  const names = stringsOf(objectAt(object, 'status')?.['declaredFeatures']);
+function featureErrors(object: Node): FieldError[] {
+  const names = object.status?.declaredFeatures ?? [];
   return names.flatMap((name, i) => {
     const path = STATUS.child('declaredFeatures').index(i);
     const errors: FieldError[] = [];
@@ -128,21 +120,21 @@ function featureErrors(object: KubeObject): FieldError[] {
   });
 }
 
-function addressErrors(object: KubeObject): FieldError[] {
+function addressErrors(object: Node): FieldError[] {
   const again = noDuplicates((text) => new Printed(text));
-  return itemErrors(objectAt(object, 'status'), 'addresses', STATUS, (address, path) =>
-    again(`{"Type":${goJson(address['type'] ?? '')},"Address":${goJson(address['address'] ?? '')}}`, path),
+  return itemErrors(object.status, 'addresses', STATUS, (address, path) =>
+    again(`{"Type":${goJson(address.type ?? '')},"Address":${goJson(address.address ?? '')}}`, path),
   );
 }
 
 /** Drops the fields of dynamic kubelet configuration, which Kubernetes has removed. */
-function dropConfig(object: KubeObject): void {
-  delete objectAt(object, 'spec')?.['configSource'];
-  delete objectAt(object, 'status')?.['config'];
+function dropConfig(object: Node): void {
+  delete object.spec?.configSource;
+  delete object.status?.config;
 }
 
-function warnings(object: KubeObject): string[] {
-  const id = textAt(objectAt(object, 'spec'), 'externalID');
+function warnings(object: Node): string[] {
+  const id = object.spec?.externalID ?? '';
   return [
     ...(id === '' ? [] : ['spec.externalID: this field is deprecated, and is unused by Kubernetes']),
     ...podCidrs(object).flatMap((cidr, i) => cidrWarnings(SPEC.child('podCIDRs').index(i).toString(), cidr)),
@@ -150,52 +142,52 @@ function warnings(object: KubeObject): string[] {
 }
 
 /** Synchronizes podCIDR and podCIDRs, rounds quantities, and defaults allocatable to capacity. */
-export function applyNodeDefaults(object: KubeObject): void {
-  const spec = objectAt(object, 'spec');
+export function applyNodeDefaults(object: Node): void {
+  const spec = object.spec;
   if (spec !== undefined) syncPodCidrs(spec);
-  const status = objectAt(object, 'status');
-  roundQuantities(objectAt(status, 'capacity'));
-  roundQuantities(objectAt(status, 'allocatable'));
-  const capacity = status?.['capacity'];
-  if (isObject(capacity) && status?.['allocatable'] === undefined) {
-    object['status'] = { ...status, allocatable: deepCopy(capacity) };
+  const status = object.status;
+  roundQuantities(status?.capacity);
+  roundQuantities(status?.allocatable);
+  const capacity = status?.capacity;
+  if (isObject(capacity) && status?.allocatable === undefined) {
+    object.status = { ...status, allocatable: deepCopy(capacity) };
   }
 }
 
-const podCidrs = (object: KubeObject): string[] => stringsOf(objectAt(object, 'spec')?.['podCIDRs']);
+const podCidrs = (object: Node): string[] => object.spec?.podCIDRs ?? [];
 
 /** Validates an update: only some fields of the spec may change, and those that were set must stay. */
-function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
+function updateErrors(object: Node, old: Node): FieldError[] {
   const errors = [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),
     ...statusErrors(object),
     ...featureErrors(object),
     ...addressErrors(object),
   ];
-  const spec = objectAt(object, 'spec') ?? {};
-  const before = objectAt(old, 'spec') ?? {};
+  const spec: NodeSpec = object.spec ?? {};
+  const before: NodeSpec = old.spec ?? {};
   const oldCidrs = podCidrs(old);
   if (oldCidrs.length > 0 && !deepEqual(podCidrs(object), oldCidrs)) {
     errors.push(forbidden(SPEC.child('podCIDRs'), 'node updates may not change podCIDR except from "" to valid'));
   }
-  const oldProvider = textAt(before, 'providerID');
-  const provider = textAt(spec, 'providerID');
+  const oldProvider = before.providerID ?? '';
+  const provider = spec.providerID ?? '';
   if (oldProvider !== '' && oldProvider !== provider) {
     const why = provider === '' ? 'field cannot be cleared once set' : 'field cannot be modified once set';
     errors.push(invalid(SPEC.child('providerID'), null, why));
   }
   errors.push(...taintErrors(object));
-  if (textAt(spec, 'externalID') !== textAt(before, 'externalID')) {
+  if ((spec.externalID ?? '') !== (before.externalID ?? '')) {
     errors.push(forbidden(SPEC.child('externalID'), 'may not be updated'));
   }
   return errors;
 }
 
-function emptyNamesAreNull(node: KubeObject): void {
-  for (const image of objectsOf(objectAt(node, 'status')?.['images'])) emptyListIsNull(image, 'names');
+function emptyNamesAreNull(node: Node): void {
+  for (const image of node.status?.images ?? []) emptyListIsNull(image, 'names');
 }
 
-export const nodeStrategy: Strategy = {
+export const nodeStrategy: Strategy<Node> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
@@ -213,7 +205,7 @@ export const nodeStrategy: Strategy = {
   validateUpdate: (_context, object, old) => [...validate(object), ...updateErrors(object, old)],
 };
 
-export const nodeStatusStrategy: Strategy = {
+export const nodeStatusStrategy: Strategy<Node> = {
   ...nodeStrategy,
   resetFields: resets(['spec']),
   prepareForUpdate: (_context, object, old) => {

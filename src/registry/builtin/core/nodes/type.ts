@@ -1,23 +1,23 @@
-import { objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
+import type { Node } from '../../../../apimachinery/generated/core.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { applyNodeDefaults, nodeStatusStrategy, nodeStrategy } from './strategy.js';
 import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
-import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { compareUtf8 } from '../../../../apimachinery/meta/meta.js';
 import { Age, tableOf } from '../../shared/table.js';
 
 const ROLE_PREFIX = 'node-role.kubernetes.io/';
 const NONE = '<none>';
 
-function status(node: KubeObject): string {
+function status(node: Node): string {
   const ready = conditionsOf(node)
     .filter((condition) => condition['type'] === 'Ready')
     .pop();
   const first = ready === undefined ? 'Unknown' : ready['status'] === 'True' ? 'Ready' : 'NotReady';
-  return objectAt(node, 'spec')?.['unschedulable'] === true ? `${first},SchedulingDisabled` : first;
+  return node.spec?.unschedulable === true ? `${first},SchedulingDisabled` : first;
 }
 
-function roles(node: KubeObject): string {
+function roles(node: Node): string {
   const found = new Set<string>();
   for (const [key, value] of Object.entries(node.metadata.labels ?? {})) {
     if (key.startsWith(ROLE_PREFIX) && key.length > ROLE_PREFIX.length) found.add(key.slice(ROLE_PREFIX.length));
@@ -26,21 +26,22 @@ function roles(node: KubeObject): string {
   return found.size === 0 ? NONE : Array.from(found).sort(compareUtf8).join(',');
 }
 
-function address(node: KubeObject, type: string): string {
-  const found = objectsOf(objectAt(node, 'status')?.['addresses']).find((entry) => entry['type'] === type);
-  return found === undefined ? NONE : textAt(found, 'address');
+function address(node: Node, type: string): string {
+  const found = (node.status?.addresses ?? []).find((entry) => entry.type === type);
+  return found === undefined ? NONE : (found.address ?? '');
 }
 
-const nodeTable = tableOf('api/v1/nodes', (node) => {
-  const info = objectAt(objectAt(node, 'status'), 'nodeInfo');
-  const known = (field: string): string => textAt(info, field) || '<unknown>';
-  const architecture = textAt(info, 'architecture');
+const nodeTable = tableOf<Node>('api/v1/nodes', (node) => {
+  const info = node.status?.nodeInfo;
+  const known = (field: 'osImage' | 'kernelVersion' | 'containerRuntimeVersion'): string =>
+    info?.[field] || '<unknown>';
+  const architecture = info?.architecture ?? '';
   return [
     node.metadata.name ?? '',
     status(node),
     roles(node),
     Age.of(node),
-    textAt(info, 'kubeletVersion'),
+    info?.kubeletVersion ?? '',
     address(node, 'InternalIP'),
     address(node, 'ExternalIP'),
     known('osImage'),
@@ -49,7 +50,7 @@ const nodeTable = tableOf('api/v1/nodes', (node) => {
   ];
 });
 
-export const nodes = builtinType({
+export const nodes = builtinType<Node>({
   group: '',
   resource: 'nodes',
   kind: 'Node',
@@ -62,5 +63,5 @@ export const nodes = builtinType({
   table: nodeTable,
   applyDefaults: applyNodeDefaults,
   selectableFields: ['spec.unschedulable'],
-  fields: (node) => ({ 'spec.unschedulable': String(objectAt(node, 'spec')?.['unschedulable'] === true) }),
+  fields: (node) => ({ 'spec.unschedulable': String(node.spec?.unschedulable === true) }),
 });

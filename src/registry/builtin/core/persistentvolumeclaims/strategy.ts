@@ -1,11 +1,11 @@
 import { type FieldError, FieldPath, forbidden, notSupported } from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, isObject, type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type * as core from '../../../../apimachinery/generated/core.js';
+import { deepEqual, isObject, type JsonObject } from '../../../../apimachinery/json/json.js';
 import { internalDiff } from '../../../../apimachinery/scheme/internal-diff.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../../rest/interfaces.js';
 import { claimSpecErrors } from '../../shared/claim-spec.js';
-import { ensureObject, keepField, setDefault } from '../../shared/fields.js';
+import { ensureObject, keepField } from '../../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 import { validateImmutableField } from '../../../../apimachinery/validation/object-meta.js';
 import { resets } from '../../shared/resource-type.js';
@@ -26,18 +26,18 @@ const STATUS = FieldPath.of('status');
 const IMMUTABLE =
   'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims';
 
-const requestsOf = (spec: JsonObject | undefined): JsonObject | undefined =>
-  objectAt(objectAt(spec, 'resources'), 'requests');
+const requestsOf = (spec: core.PersistentVolumeClaimSpec | undefined): Record<string, string> | undefined =>
+  spec?.resources?.requests;
 
-const validate = (object: KubeObject): FieldError[] => [
+const validate = (object: core.PersistentVolumeClaim): FieldError[] => [
   ...validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain),
-  ...claimSpecErrors(objectAt(object, 'spec') ?? {}, SPEC),
+  ...claimSpecErrors(object.spec ?? {}, SPEC),
 ];
 
 /** Returns 'moved' if the storage class is only set in another place than before, 'new' if it is set for the first time. */
-function sameClass(object: KubeObject, old: KubeObject): 'moved' | 'new' | undefined {
-  const name = objectAt(object, 'spec')?.['storageClassName'];
-  if (name === undefined || objectAt(old, 'spec')?.['storageClassName'] !== undefined) return undefined;
+function sameClass(object: core.PersistentVolumeClaim, old: core.PersistentVolumeClaim): 'moved' | 'new' | undefined {
+  const name = object.spec?.storageClassName;
+  if (name === undefined || old.spec?.storageClassName !== undefined) return undefined;
   const before = old.metadata.annotations?.[CLASS_ANNOTATION];
   const now = object.metadata.annotations?.[CLASS_ANNOTATION];
   if (before === undefined) return 'new';
@@ -46,42 +46,45 @@ function sameClass(object: KubeObject, old: KubeObject): 'moved' | 'new' | undef
 }
 
 /** Returns both specs without what an update may change: a claim may get a volume, and a bound one may request more. */
-function fixedParts(object: KubeObject, old: KubeObject): readonly [before: JsonObject, after: JsonObject] {
-  const before = { ...objectAt(old, 'spec') };
-  const after = { ...objectAt(object, 'spec') };
-  if (textAt(before, 'volumeName') === '') before['volumeName'] = after['volumeName'];
-  if (sameClass(object, old) !== undefined) delete after['storageClassName'];
-  if (textAt(objectAt(old, 'status'), 'phase') !== 'Bound') return [before, after];
+function fixedParts(
+  object: core.PersistentVolumeClaim,
+  old: core.PersistentVolumeClaim,
+): readonly [before: JsonObject, after: JsonObject] {
+  const before: core.PersistentVolumeClaimSpec = { ...old.spec };
+  const after: core.PersistentVolumeClaimSpec = { ...object.spec };
+  if (!before.volumeName && after.volumeName !== undefined) before.volumeName = after.volumeName;
+  if (sameClass(object, old) !== undefined) delete after.storageClassName;
+  if (old.status?.phase !== 'Bound') return [before, after];
   const requests = requestsOf(after);
   if (requests !== undefined) {
-    const storage = requestsOf(before)?.['storage'];
-    after['resources'] = { ...objectAt(after, 'resources'), requests: { ...requests, storage } };
+    const fixed: JsonObject = { ...requests, storage: requestsOf(before)?.['storage'] };
+    after.resources = { ...after.resources, requests: fixed as Record<string, string> };
   }
-  after['volumeAttributesClassName'] = before['volumeAttributesClassName'];
+  keepField('volumeAttributesClassName', after, before);
   return [before, after];
 }
 
-function sizeErrors(object: KubeObject, old: KubeObject): FieldError[] {
-  const size = quantityOf(requestsOf(objectAt(object, 'spec'))?.['storage']);
-  const before = quantityOf(requestsOf(objectAt(old, 'spec'))?.['storage']);
+function sizeErrors(object: core.PersistentVolumeClaim, old: core.PersistentVolumeClaim): FieldError[] {
+  const size = quantityOf(requestsOf(object.spec)?.['storage']);
+  const before = quantityOf(requestsOf(old.spec)?.['storage']);
   if (size.compare(before) >= 0) return [];
-  const has = objectAt(objectAt(old, 'status'), 'capacity')?.['storage'];
+  const has = old.status?.capacity?.['storage'];
   if (size.compare(quantityOf(has)) > 0) return [];
   const path = SPEC.child('resources').child('requests').child('storage');
   return [forbidden(path, 'field can not be less than status.capacity')];
 }
 
-function attributesClassErrors(object: KubeObject, old: KubeObject): FieldError[] {
-  const now = objectAt(object, 'spec')?.['volumeAttributesClassName'];
-  if (now === objectAt(old, 'spec')?.['volumeAttributesClassName']) return [];
-  if (objectAt(old, 'status')?.['currentVolumeAttributesClassName'] === undefined) return [];
+function attributesClassErrors(object: core.PersistentVolumeClaim, old: core.PersistentVolumeClaim): FieldError[] {
+  const now = object.spec?.volumeAttributesClassName;
+  if (now === old.spec?.volumeAttributesClassName) return [];
+  if (old.status?.currentVolumeAttributesClassName === undefined) return [];
   const path = SPEC.child('volumeAttributesClassName');
   const when = 'is forbidden when status.currentVolumeAttributesClassName is not nil';
   if (now === undefined) return [forbidden(path, `update to nil ${when}`)];
   return now === '' ? [forbidden(path, `update to empty string ${when}`)] : [];
 }
 
-function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
+function updateErrors(object: core.PersistentVolumeClaim, old: core.PersistentVolumeClaim): FieldError[] {
   const errors = [...validateCoreMetaUpdate(object.metadata, old.metadata), ...validate(object)];
   if (sameClass(object, old) !== 'moved') {
     const [now, was] = [object, old].map(({ metadata }) => metadata.annotations?.[CLASS_ANNOTATION] ?? '');
@@ -94,7 +97,7 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
     const why = `${IMMUTABLE}\n${internalDiff('PersistentVolumeClaimSpec', before, after)}`;
     errors.push(forbidden(SPEC, why));
   }
-  const [mode, modeBefore] = [object, old].map((claim) => objectAt(claim, 'spec')?.['volumeMode']);
+  const [mode, modeBefore] = [object, old].map((claim) => claim.spec?.volumeMode);
   errors.push(
     ...sizeErrors(object, old),
     ...validateImmutableField(mode, modeBefore, FieldPath.of('volumeMode')),
@@ -118,11 +121,11 @@ function keyErrors(name: string, path: FieldPath): FieldError[] {
 }
 
 /** Validates the capacity of a claim, its allocated resources, and the status of their resizing. */
-function claimStatusErrors(claim: KubeObject): FieldError[] {
-  const status = objectAt(claim, 'status');
-  const capacity = objectAt(status, 'capacity') ?? {};
-  const resizes = objectAt(status, 'allocatedResourceStatuses') ?? {};
-  const allocated = objectAt(status, 'allocatedResources') ?? {};
+function claimStatusErrors(claim: core.PersistentVolumeClaim): FieldError[] {
+  const status = claim.status;
+  const capacity = status?.capacity ?? {};
+  const resizes = status?.allocatedResourceStatuses ?? {};
+  const allocated = status?.allocatedResources ?? {};
   const resizesAt = STATUS.child('allocatedResourceStatuses');
   const allocatedAt = STATUS.child('allocatedResources');
   return [
@@ -130,7 +133,7 @@ function claimStatusErrors(claim: KubeObject): FieldError[] {
     ...Object.keys(resizes).flatMap((name) => [
       ...keyErrors(name, resizesAt),
       // kube-apiserver reports the resource as the bad value, where it means the resize status.
-      ...(RESIZES.includes(textAt(resizes, name)) ? [] : [notSupported(resizesAt, name, RESIZES)]),
+      ...(RESIZES.includes(resizes[name] ?? '') ? [] : [notSupported(resizesAt, name, RESIZES)]),
     ]),
     ...Object.keys(allocated).flatMap((name) => {
       const errors = keyErrors(name, allocatedAt);
@@ -142,18 +145,18 @@ function claimStatusErrors(claim: KubeObject): FieldError[] {
   ];
 }
 
-export function applyClaimDefaults(object: KubeObject): void {
+export function applyClaimDefaults(object: core.PersistentVolumeClaim): void {
   const spec = ensureObject(object, 'spec');
   const status = ensureObject(object, 'status');
-  setDefault(status, 'phase', 'Pending');
-  spec['volumeMode'] ??= 'Filesystem';
+  status.phase ||= 'Pending';
+  spec.volumeMode ??= 'Filesystem';
   roundResources(spec);
-  roundQuantities(objectAt(status, 'capacity'));
-  roundQuantities(objectAt(status, 'allocatedResources'));
+  roundQuantities(status.capacity);
+  roundQuantities(status.allocatedResources);
 }
 
-const isVolumeOrSnapshot = (source: JsonObject): boolean => {
-  const [group, kind] = [textAt(source, 'apiGroup'), textAt(source, 'kind')];
+const isVolumeOrSnapshot = (source: core.TypedLocalObjectReference): boolean => {
+  const [group, kind] = [source.apiGroup ?? '', source.kind ?? ''];
   return (
     (group === '' && kind === 'PersistentVolumeClaim') ||
     (group === 'snapshot.storage.k8s.io' && kind === 'VolumeSnapshot')
@@ -161,43 +164,43 @@ const isVolumeOrSnapshot = (source: JsonObject): boolean => {
 };
 
 /** Synchronizes dataSource and dataSourceRef, of which the older one, dataSource, accepts less. */
-function normalizeSources(object: KubeObject, old: KubeObject | undefined): void {
-  const spec = objectAt(object, 'spec');
+function normalizeSources(object: core.PersistentVolumeClaim, old: core.PersistentVolumeClaim | undefined): void {
+  const spec = object.spec;
   if (spec === undefined) return;
-  const before = objectAt(old, 'spec') ?? {};
+  const before: core.PersistentVolumeClaimSpec = old?.spec ?? {};
   // Sources in other namespaces are a feature that is off by default in Kubernetes.
-  const foreign = textAt(objectAt(spec, 'dataSourceRef'), 'namespace') !== '';
-  if (foreign && before['dataSourceRef'] === undefined) delete spec['dataSourceRef'];
+  const foreign = (spec.dataSourceRef?.namespace ?? '') !== '';
+  if (foreign && before.dataSourceRef === undefined) delete spec.dataSourceRef;
   const { dataSource, dataSourceRef } = spec;
-  const kept = before['dataSource'] !== undefined || before['dataSourceRef'] !== undefined;
+  const kept = before.dataSource !== undefined || before.dataSourceRef !== undefined;
   if (isObject(dataSource) && dataSourceRef === undefined && !kept && !isVolumeOrSnapshot(dataSource)) {
-    delete spec['dataSource'];
+    delete spec.dataSource;
     return;
   }
-  if (isObject(dataSource) && dataSourceRef === undefined) spec['dataSourceRef'] = { ...dataSource };
-  else if (isObject(dataSourceRef) && dataSource === undefined && textAt(dataSourceRef, 'namespace') === '') {
-    spec['dataSource'] = { ...dataSourceRef };
+  if (isObject(dataSource) && dataSourceRef === undefined) spec.dataSourceRef = { ...dataSource };
+  else if (isObject(dataSourceRef) && dataSource === undefined && !dataSourceRef.namespace) {
+    spec.dataSource = { ...dataSourceRef };
   }
 }
 
-function warnings(object: KubeObject): string[] {
+function warnings(object: core.PersistentVolumeClaim): string[] {
   const texts: string[] = [];
   if (object.metadata.annotations?.[CLASS_ANNOTATION] !== undefined) {
     texts.push(`metadata.annotations[${CLASS_ANNOTATION}]: ${CLASS_DEPRECATED}`);
   }
-  const resources = objectAt(objectAt(object, 'spec'), 'resources');
-  for (const part of ['requests', 'limits']) {
-    texts.push(...fractionWarnings(objectAt(resources, part), SPEC.child('resources', part), 'storage'));
+  const resources = object.spec?.resources;
+  for (const part of ['requests', 'limits'] as const) {
+    texts.push(...fractionWarnings(resources?.[part], SPEC.child('resources', part), 'storage'));
   }
   return texts;
 }
 
-export const claimStrategy: Strategy = {
+export const claimStrategy: Strategy<core.PersistentVolumeClaim> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
   prepareForCreate: (_context, object) => {
-    object['status'] = { phase: 'Pending' };
+    object.status = { phase: 'Pending' };
     normalizeSources(object, undefined);
   },
   prepareForUpdate: (_context, object, old) => {
@@ -210,7 +213,7 @@ export const claimStrategy: Strategy = {
   warningsOnUpdate: (_context, object) => warnings(object),
 };
 
-export const claimStatusStrategy: Strategy = {
+export const claimStatusStrategy: Strategy<core.PersistentVolumeClaim> = {
   ...claimStrategy,
   resetFields: resets(['spec']),
   prepareForUpdate: (_context, object, old) => keepField('spec', object, old),

@@ -1,4 +1,4 @@
-import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import type * as core from '../../../../apimachinery/generated/core.js';
 import { hasDeletionTimestamp } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
@@ -6,25 +6,25 @@ import { Age, tableOf } from '../../shared/table.js';
 import { CLASS_ANNOTATION, shortAccessModes } from '../../shared/volumes.js';
 import { applyClaimDefaults, claimStatusStrategy, claimStrategy } from './strategy.js';
 
-const claimTable = tableOf('api/v1/persistentvolumeclaims', (object) => {
-  const spec = objectAt(object, 'spec') ?? {};
-  const status = objectAt(object, 'status') ?? {};
-  const volume = textAt(spec, 'volumeName');
+const claimTable = tableOf<core.PersistentVolumeClaim>('api/v1/persistentvolumeclaims', (object) => {
+  const spec: core.PersistentVolumeClaimSpec = object.spec ?? {};
+  const status: core.PersistentVolumeClaimStatus = object.status ?? {};
+  const volume = spec.volumeName ?? '';
   const bound = volume !== '';
   return [
     object.metadata.name ?? '',
-    hasDeletionTimestamp(object) ? 'Terminating' : textAt(status, 'phase'),
+    hasDeletionTimestamp(object) ? 'Terminating' : (status.phase ?? ''),
     volume,
-    bound ? textAt(objectAt(status, 'capacity'), 'storage') || '0' : '',
-    bound ? shortAccessModes(status['accessModes']) : '',
-    object.metadata.annotations?.[CLASS_ANNOTATION] ?? textAt(spec, 'storageClassName'),
-    textAt(spec, 'volumeAttributesClassName') || '<unset>',
+    bound ? status.capacity?.['storage'] || '0' : '',
+    bound ? shortAccessModes(status.accessModes) : '',
+    object.metadata.annotations?.[CLASS_ANNOTATION] ?? spec.storageClassName ?? '',
+    spec.volumeAttributesClassName || '<unset>',
     Age.of(object),
-    textAt(spec, 'volumeMode') || '<unset>',
+    spec.volumeMode || '<unset>',
   ];
 });
 
-export const persistentVolumeClaims = builtinType({
+export const persistentVolumeClaims = builtinType<core.PersistentVolumeClaim>({
   group: '',
   resource: 'persistentvolumeclaims',
   kind: 'PersistentVolumeClaim',

@@ -1,6 +1,6 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { labelErrors, subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
+import type * as core from '../../../../apimachinery/generated/core.js';
 import { backstepErrors, requiredOr } from '../../shared/checks.js';
 import {
   both,
@@ -18,27 +18,28 @@ import {
   storageosNames,
 } from '../../shared/volume-sources.js';
 
-const glusterfs: Check = (source, path) => {
+const glusterfs: Check = (source: core.GlusterfsPersistentVolumeSource, path) => {
   const errors = needs('endpoints', 'path')(source, path);
-  const namespace = source['endpointsNamespace'];
+  const namespace = source.endpointsNamespace;
   if (typeof namespace !== 'string') return errors;
   const at = path.child('endpointsNamespace');
   const why = 'if the endpointnamespace is set, it must be a valid namespace name';
   return [...errors, ...(namespace === '' ? [invalid(at, namespace, why)] : labelErrors(namespace, at))];
 };
 
-const azureFile: Check = (source, path) => {
+const azureFile: Check = (source: core.AzureFilePersistentVolumeSource, path) => {
   const errors = needs('secretName', 'shareName')(source, path);
-  if (source['secretNamespace'] === '') errors.push(required(path.child('secretNamespace')));
+  if (source.secretNamespace === '') errors.push(required(path.child('secretNamespace')));
   return errors;
 };
 
-const local: Check = (source, path) => requiredOr(textAt(source, 'path'), path.child('path'), backstepErrors);
+const local: Check = (source: core.LocalVolumeSource, path) =>
+  requiredOr(source.path ?? '', path.child('path'), backstepErrors);
 
-const iscsi: Check = (source, path, volume) => [
+const iscsi: Check = (source: core.ISCSIPersistentVolumeSource, path, volume) => [
   ...needs('targetPortal')(source, path),
   ...(hasLongPortal(source, volume)
-    ? [invalid(path.child('targetportal'), textAt(source, 'targetPortal'), LONG_PORTAL)]
+    ? [invalid(path.child('targetportal'), source.targetPortal ?? '', LONG_PORTAL)]
     : []),
   ...iscsiTargetErrors(source, path),
   ...secretNeeds('name')(source, path, volume),
@@ -50,16 +51,16 @@ const CSI_SECRETS = [
   'controllerExpandSecretRef',
   'nodePublishSecretRef',
   'nodeExpandSecretRef',
-];
+] as const;
 
-const csi: Check = (source, path) => {
+const csi: Check = (source: core.CSIPersistentVolumeSource, path) => {
   const errors = [...csiDriver(source, path), ...needs('volumeHandle')(source, path)];
   for (const field of CSI_SECRETS) {
-    const secret = objectAt(source, field);
+    const secret = source[field];
     if (secret === undefined) continue;
     errors.push(
-      ...requiredOr(textAt(secret, 'name'), path.child(field, 'name'), subdomainErrors),
-      ...requiredOr(textAt(secret, 'namespace'), path.child(field, 'namespace'), labelErrors),
+      ...requiredOr(secret.name ?? '', path.child(field, 'name'), subdomainErrors),
+      ...requiredOr(secret.namespace ?? '', path.child(field, 'namespace'), labelErrors),
     );
   }
   return errors;
@@ -91,9 +92,13 @@ const SOURCES: readonly Source[] = [
 ];
 
 /** Validates the volume source of a spec: there must be exactly one. */
-export const persistentSourceErrors = (spec: JsonObject, path: FieldPath, volume: string): FieldError[] =>
+export const persistentSourceErrors = (
+  spec: core.PersistentVolumeSpec,
+  path: FieldPath,
+  volume: string,
+): FieldError[] =>
   sourceErrors(SOURCES, spec, path, volume, (field, _source, surplus) =>
-    field === 'local' && !surplus && objectAt(spec, 'nodeAffinity') === undefined
+    field === 'local' && !surplus && spec.nodeAffinity === undefined
       ? [required(path.child('nodeAffinity'), 'Local volume requires node affinity')]
       : [],
   );

@@ -8,15 +8,9 @@ import {
   Printed,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import {
-  deepEqual,
-  isObject,
-  type JsonObject,
-  type JsonValue,
-  objectAt,
-  textAt,
-} from '../../../../apimachinery/json/json.js';
-import { formatTime, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { deepEqual, isObject, type JsonValue } from '../../../../apimachinery/json/json.js';
+import type * as core from '../../../../apimachinery/generated/core.js';
+import { formatTime } from '../../../../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
 import { internalDiff, internalJson } from '../../../../apimachinery/scheme/internal-diff.js';
 import { subdomainErrors, subdomainErrorsIfSet } from '../../../../apimachinery/validation/name-errors.js';
@@ -29,7 +23,7 @@ import {
 import type { RequestContext } from '../../../../request/context.js';
 import type { Strategy } from '../../../rest/interfaces.js';
 import { choice, choiceIfSet } from '../../shared/checks.js';
-import { ensureObject, keepField, setDefault } from '../../shared/fields.js';
+import { ensureObject, keepField } from '../../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 import { nodeSelectorErrors } from '../../shared/node-selector.js';
 import { resets } from '../../shared/resource-type.js';
@@ -60,70 +54,64 @@ const NOT_SOURCES = new Set([
   'volumeAttributesClassName',
 ]);
 
-const sourcesOf = (object: KubeObject): string[] =>
-  Object.keys(objectAt(object, 'spec') ?? {}).filter((field) => !NOT_SOURCES.has(field));
+const sourcesOf = (object: core.PersistentVolume): string[] =>
+  Object.keys(object.spec ?? {}).filter((field) => !NOT_SOURCES.has(field));
 
 /** Returns the volume sources of the spec. */
-function sourceOf(object: KubeObject): JsonObject {
-  const spec = objectAt(object, 'spec');
+function sourceOf(object: core.PersistentVolume): core.PersistentVolumeSpec {
+  const spec = object.spec;
   return Object.fromEntries(sourcesOf(object).map((field) => [field, spec?.[field]]));
 }
 
 /** Validates a volume, on creation and on update. */
-export function persistentVolumeErrors(object: KubeObject): FieldError[] {
+export function persistentVolumeErrors(object: core.PersistentVolume): FieldError[] {
   const errors = validateCoreMeta(object.metadata, 'Cluster', nameIsDnsSubdomain);
-  const spec = objectAt(object, 'spec') ?? {};
-  errors.push(...accessModeErrors(spec['accessModes'], SPEC.child('accessModes'), ''));
-  const capacity = objectAt(spec, 'capacity') ?? {};
+  const spec: core.PersistentVolumeSpec = object.spec ?? {};
+  errors.push(...accessModeErrors(spec.accessModes, SPEC.child('accessModes'), ''));
+  const capacity = spec.capacity ?? {};
   const capacityPath = SPEC.child('capacity');
   const names = Object.keys(capacity);
   if (names.length === 0) errors.push(required(capacityPath));
   if (capacity['storage'] === undefined || names.length > 1) {
-    errors.push(
-      notSupported(capacityPath, spec['capacity'] ?? emptyMembersOf(spec)?.['capacity'] ?? null, ['storage']),
-    );
+    errors.push(notSupported(capacityPath, spec.capacity ?? emptyMembersOf(spec)?.['capacity'] ?? null, ['storage']));
   }
   for (const name of names) {
     const at = capacityPath.key(name);
     errors.push(...basicQuantityErrors(capacity[name], at), ...positiveQuantityErrors(capacity[name], at));
   }
-  const reclaim = textAt(spec, 'persistentVolumeReclaimPolicy');
+  const reclaim = spec.persistentVolumeReclaimPolicy ?? '';
   if (reclaim !== '') errors.push(...choice(reclaim, SPEC.child('persistentVolumeReclaimPolicy'), RECLAIM));
   errors.push(...nodeAffinityErrors(spec), ...persistentSourceErrors(spec, SPEC, object.metadata.name ?? ''));
-  const host = objectAt(spec, 'hostPath');
-  if (
-    host !== undefined &&
-    reclaim === 'Recycle' &&
-    posix.normalize(textAt(host, 'path')).replace(/^\/+$/, '') === ''
-  ) {
+  const host = spec.hostPath;
+  if (host !== undefined && reclaim === 'Recycle' && posix.normalize(host.path ?? '').replace(/^\/+$/, '') === '') {
     const why = "may not be 'recycle' for a hostPath mount of '/'";
     errors.push(forbidden(SPEC.child('persistentVolumeReclaimPolicy'), why));
   }
   return [
     ...errors,
-    ...subdomainErrorsIfSet(textAt(spec, 'storageClassName'), SPEC.child('storageClassName')),
-    ...choiceIfSet(spec['volumeMode'], SPEC.child('volumeMode'), VOLUME_MODES),
+    ...subdomainErrorsIfSet(spec.storageClassName ?? '', SPEC.child('storageClassName')),
+    ...choiceIfSet(spec.volumeMode, SPEC.child('volumeMode'), VOLUME_MODES),
     ...attributesClassErrors(spec),
   ];
 }
 
 /** Validates the affinity to the nodes from which the volume can be reached. */
-function nodeAffinityErrors(spec: JsonObject): FieldError[] {
-  const affinity = objectAt(spec, 'nodeAffinity');
+function nodeAffinityErrors(spec: core.PersistentVolumeSpec): FieldError[] {
+  const affinity = spec.nodeAffinity;
   if (affinity === undefined) return [];
   const path = SPEC.child('nodeAffinity', 'required');
-  const needed = objectAt(affinity, 'required');
+  const needed = affinity.required;
   return needed === undefined
     ? [required(path, 'must specify required node constraints')]
     : nodeSelectorErrors(needed, path);
 }
 
-function attributesClassErrors(spec: JsonObject): FieldError[] {
-  const name = spec['volumeAttributesClassName'];
+function attributesClassErrors(spec: core.PersistentVolumeSpec): FieldError[] {
+  const name = spec.volumeAttributesClassName;
   if (typeof name !== 'string') return [];
   const path = SPEC.child('volumeAttributesClassName');
   const errors = name === '' ? [required(path, 'an empty string is disallowed')] : subdomainErrors(name, path);
-  if (objectAt(spec, 'csi') !== undefined) return errors;
+  if (spec.csi !== undefined) return errors;
   return [...errors, required(SPEC.child('csi'), 'has to be specified when using volumeAttributesClassName')];
 }
 
@@ -137,10 +125,10 @@ const RENAMED: Readonly<Record<string, string>> = {
 };
 
 /** Allows an existing affinity only to switch to the new names of labels. */
-function affinityChangeErrors(spec: JsonObject, before: JsonObject): FieldError[] {
-  const was = objectAt(before, 'nodeAffinity');
+function affinityChangeErrors(spec: core.PersistentVolumeSpec, before: core.PersistentVolumeSpec): FieldError[] {
+  const was = before.nodeAffinity;
   if (was === undefined) return [];
-  const is = objectAt(spec, 'nodeAffinity');
+  const is = spec.nodeAffinity;
   if (is !== undefined && sameButNames(is, was)) return [];
   const why = `${FIELD_IMMUTABLE}, except for updating from beta label to GA`;
   return [invalid(FieldPath.of('nodeAffinity'), is === undefined ? null : printAffinity(is), why)];
@@ -148,8 +136,8 @@ function affinityChangeErrors(spec: JsonObject, before: JsonObject): FieldError[
 
 const NODE_SELECTOR = ['Affinity', 'NodeAffinity', 'RequiredDuringSchedulingIgnoredDuringExecution'];
 
-const printAffinity = (affinity: JsonObject): Printed =>
-  new Printed(`{"Required":${internalJson('PodSpec', NODE_SELECTOR, affinity['required'])}}`);
+const printAffinity = (affinity: core.VolumeNodeAffinity): Printed =>
+  new Printed(`{"Required":${internalJson('PodSpec', NODE_SELECTOR, affinity.required)}}`);
 
 function sameButNames(is: JsonValue | undefined, was: JsonValue | undefined, name = ''): boolean {
   // A label without a new name may become empty.
@@ -163,53 +151,52 @@ function sameButNames(is: JsonValue | undefined, was: JsonValue | undefined, nam
   return semanticEqual(is, was);
 }
 
-function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
-  const spec = objectAt(object, 'spec') ?? {};
-  const before = objectAt(old, 'spec') ?? {};
+function updateErrors(object: core.PersistentVolume, old: core.PersistentVolume): FieldError[] {
+  const spec: core.PersistentVolumeSpec = object.spec ?? {};
+  const before: core.PersistentVolumeSpec = old.spec ?? {};
   const errors: FieldError[] = [];
   const was = sourceOf(old);
   const is = sourceOf(object);
-  const csi = objectAt(was, 'csi');
-  const secret = objectAt(is, 'csi')?.['controllerExpandSecretRef'];
   // This secret may be set once.
-  if (csi !== undefined && csi['controllerExpandSecretRef'] === undefined && secret !== undefined) {
-    is['csi'] = { ...objectAt(is, 'csi'), controllerExpandSecretRef: undefined };
+  if (was.csi !== undefined && was.csi.controllerExpandSecretRef === undefined && is.csi !== undefined) {
+    const { controllerExpandSecretRef: _, ...csi } = is.csi;
+    is.csi = csi;
   }
   if (!deepEqual(is, was)) {
     const why = `spec.persistentvolumesource is immutable after creation\n${internalDiff('PersistentVolumeSource', was, is)}`;
     errors.push(forbidden(SPEC.child('persistentvolumesource'), why));
   }
-  errors.push(...validateImmutableField(spec['volumeMode'], before['volumeMode'], FieldPath.of('volumeMode')));
+  errors.push(...validateImmutableField(spec.volumeMode, before.volumeMode, FieldPath.of('volumeMode')));
   errors.push(...affinityChangeErrors(spec, before));
-  const [name, nameBefore] = [spec, before].map((one) => one['volumeAttributesClassName'] ?? undefined);
+  const [name, nameBefore] = [spec, before].map((one) => one.volumeAttributesClassName ?? undefined);
   if (name === undefined && nameBefore !== undefined) {
     errors.push(forbidden(SPEC.child('volumeAttributesClassName'), 'update from non-nil value to nil is forbidden'));
   }
   return errors;
 }
 
-export function applyPersistentVolumeDefaults(object: KubeObject): void {
+export function applyPersistentVolumeDefaults(object: core.PersistentVolume): void {
   const spec = ensureObject(object, 'spec');
-  setDefault(ensureObject(object, 'status'), 'phase', 'Pending');
-  setDefault(spec, 'persistentVolumeReclaimPolicy', 'Retain');
-  spec['volumeMode'] ??= 'Filesystem';
-  const host = objectAt(spec, 'hostPath');
-  if (host !== undefined) host['type'] ??= '';
+  ensureObject(object, 'status').phase ||= 'Pending';
+  spec.persistentVolumeReclaimPolicy ||= 'Retain';
+  spec.volumeMode ??= 'Filesystem';
+  const host = spec.hostPath;
+  if (host !== undefined) host.type ??= '';
   defaultSources(spec);
-  roundQuantities(objectAt(spec, 'capacity'));
+  roundQuantities(spec.capacity);
 }
 
 /** Sets lastPhaseTransitionTime when the phase changes, unless the client set it. */
-function stampTransition(context: RequestContext, object: KubeObject, old: KubeObject): void {
+function stampTransition(context: RequestContext, object: core.PersistentVolume, old: core.PersistentVolume): void {
   const status = ensureObject(object, 'status');
-  const before = objectAt(old, 'status') ?? {};
-  const since = status['lastPhaseTransitionTime'];
-  if (status['phase'] === before['phase']) {
-    if (since === undefined && before['lastPhaseTransitionTime'] !== undefined) {
-      status['lastPhaseTransitionTime'] = before['lastPhaseTransitionTime'];
+  const before: core.PersistentVolumeStatus = old.status ?? {};
+  const since = status.lastPhaseTransitionTime;
+  if (status.phase === before.phase) {
+    if (since === undefined && before.lastPhaseTransitionTime !== undefined) {
+      status.lastPhaseTransitionTime = before.lastPhaseTransitionTime;
     }
-  } else if (since === undefined || since === before['lastPhaseTransitionTime']) {
-    status['lastPhaseTransitionTime'] = formatTime(context.receivedAt);
+  } else if (since === undefined || since === before.lastPhaseTransitionTime) {
+    status.lastPhaseTransitionTime = formatTime(context.receivedAt);
   }
 }
 
@@ -228,13 +215,13 @@ const DEPRECATED_SOURCES: readonly (readonly [string, string, string])[] = [
   ['rbd', 'v1.28', 'v1.31'],
 ];
 
-function warnings(object: KubeObject): string[] {
+function warnings(object: core.PersistentVolume): string[] {
   const texts: string[] = [];
   for (const [key, text] of Object.entries(DEPRECATED_ANNOTATIONS)) {
     if (object.metadata.annotations?.[key] !== undefined) texts.push(`metadata.annotations[${key}]: ${text}`);
   }
-  const spec = objectAt(object, 'spec') ?? {};
-  if (spec['persistentVolumeReclaimPolicy'] === 'Recycle') {
+  const spec: core.PersistentVolumeSpec = object.spec ?? {};
+  if (spec.persistentVolumeReclaimPolicy === 'Recycle') {
     texts.push(
       'spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.',
     );
@@ -246,12 +233,12 @@ function warnings(object: KubeObject): string[] {
   return texts;
 }
 
-export const persistentVolumeStrategy: Strategy = {
+export const persistentVolumeStrategy: Strategy<core.PersistentVolume> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
   prepareForCreate: (context, object) => {
-    object['status'] = { phase: 'Pending', lastPhaseTransitionTime: formatTime(context.receivedAt) };
+    object.status = { phase: 'Pending', lastPhaseTransitionTime: formatTime(context.receivedAt) };
   },
   prepareForUpdate: (_context, object, old) => keepField('status', object, old),
   validateCreate: (_context, object) => persistentVolumeErrors(object),
@@ -265,7 +252,7 @@ export const persistentVolumeStrategy: Strategy = {
   warningsOnUpdate: (_context, object) => warnings(object),
 };
 
-export const persistentVolumeStatusStrategy: Strategy = {
+export const persistentVolumeStatusStrategy: Strategy<core.PersistentVolume> = {
   ...persistentVolumeStrategy,
   resetFields: resets(['spec']),
   prepareForUpdate: (context, object, old) => {

@@ -1,4 +1,4 @@
-import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import type * as core from '../../../../apimachinery/generated/core.js';
 import { hasDeletionTimestamp } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
@@ -6,26 +6,26 @@ import { Age, tableOf } from '../../shared/table.js';
 import { CLASS_ANNOTATION, shortAccessModes } from '../../shared/volumes.js';
 import { applyPersistentVolumeDefaults, persistentVolumeStatusStrategy, persistentVolumeStrategy } from './strategy.js';
 
-const persistentVolumeTable = tableOf('api/v1/persistentvolumes', (object) => {
-  const spec = objectAt(object, 'spec') ?? {};
-  const status = objectAt(object, 'status') ?? {};
-  const claim = objectAt(spec, 'claimRef');
+const persistentVolumeTable = tableOf<core.PersistentVolume>('api/v1/persistentvolumes', (object) => {
+  const spec: core.PersistentVolumeSpec = object.spec ?? {};
+  const status: core.PersistentVolumeStatus = object.status ?? {};
+  const claim = spec.claimRef;
   return [
     object.metadata.name ?? '',
-    textAt(objectAt(spec, 'capacity'), 'storage') || '0',
-    shortAccessModes(spec['accessModes']),
-    textAt(spec, 'persistentVolumeReclaimPolicy'),
-    hasDeletionTimestamp(object) ? 'Terminating' : textAt(status, 'phase'),
-    claim === undefined ? '' : `${textAt(claim, 'namespace')}/${textAt(claim, 'name')}`,
-    object.metadata.annotations?.[CLASS_ANNOTATION] ?? textAt(spec, 'storageClassName'),
-    textAt(spec, 'volumeAttributesClassName') || '<unset>',
-    textAt(status, 'reason'),
+    spec.capacity?.['storage'] || '0',
+    shortAccessModes(spec.accessModes),
+    spec.persistentVolumeReclaimPolicy ?? '',
+    hasDeletionTimestamp(object) ? 'Terminating' : (status.phase ?? ''),
+    claim === undefined ? '' : `${claim.namespace ?? ''}/${claim.name ?? ''}`,
+    object.metadata.annotations?.[CLASS_ANNOTATION] ?? spec.storageClassName ?? '',
+    spec.volumeAttributesClassName || '<unset>',
+    status.reason ?? '',
     Age.of(object),
-    textAt(spec, 'volumeMode') || '<unset>',
+    spec.volumeMode || '<unset>',
   ];
 });
 
-export const persistentVolumes = builtinType({
+export const persistentVolumes = builtinType<core.PersistentVolume>({
   group: '',
   resource: 'persistentvolumes',
   kind: 'PersistentVolume',

@@ -1,7 +1,6 @@
-import { type JsonObject, objectAt, objectsOf, textAt, textOf } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type * as core from '../../../../apimachinery/generated/core.js';
 import { integerOf } from '../../shared/checks.js';
-import { ensureObject, numberOf, setDefault } from '../../shared/fields.js';
+import { ensureObject, numberOf } from '../../shared/fields.js';
 import { roundQuantities, roundResources } from '../../shared/resources.js';
 import { defaultSources } from '../../shared/volume-sources.js';
 import { STATUS_LISTS } from './fields.js';
@@ -40,138 +39,137 @@ function imageTag(image: string): string {
 
 const pullPolicy = (image: string): string => (imageTag(image) === 'latest' ? 'Always' : 'IfNotPresent');
 
-function httpGet(action: JsonObject | undefined): void {
-  const get = objectAt(action, 'httpGet');
+function httpGet(action: core.LifecycleHandler | core.Probe | undefined): void {
+  const get = action?.httpGet;
   if (get === undefined) return;
-  setDefault(get, 'path', '/');
-  setDefault(get, 'scheme', 'HTTP');
+  get.path ||= '/';
+  get.scheme ||= 'HTTP';
 }
 
 const PROBE_DEFAULTS = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 };
 
-function probe(value: JsonObject | undefined): void {
+function probe(value: core.Probe | undefined): void {
   if (value === undefined) return;
   for (const [field, number] of Object.entries(PROBE_DEFAULTS)) {
     if (numberOf(value[field]) === 0) value[field] = number;
   }
   httpGet(value);
-  const grpc = objectAt(value, 'grpc');
-  if (grpc !== undefined) grpc['service'] ??= '';
+  const grpc = value.grpc;
+  if (grpc !== undefined) grpc.service ??= '';
 }
 
-function container(value: JsonObject, hostNetwork: boolean): void {
-  setDefault(value, 'terminationMessagePath', '/dev/termination-log');
-  setDefault(value, 'terminationMessagePolicy', 'File');
-  setDefault(value, 'imagePullPolicy', pullPolicy(textAt(value, 'image')));
-  for (const name of ['livenessProbe', 'readinessProbe', 'startupProbe']) probe(objectAt(value, name));
-  const lifecycle = objectAt(value, 'lifecycle');
-  httpGet(objectAt(lifecycle, 'postStart'));
-  httpGet(objectAt(lifecycle, 'preStop'));
-  for (const port of objectsOf(value['ports'])) {
-    setDefault(port, 'protocol', 'TCP');
-    if (hostNetwork && numberOf(port['hostPort']) === 0) port['hostPort'] = port['containerPort'] ?? 0;
+function container(value: core.Container, hostNetwork: boolean): void {
+  value.terminationMessagePath ||= '/dev/termination-log';
+  value.terminationMessagePolicy ||= 'File';
+  value.imagePullPolicy ||= pullPolicy(value.image ?? '');
+  probe(value.livenessProbe);
+  probe(value.readinessProbe);
+  probe(value.startupProbe);
+  const lifecycle = value.lifecycle;
+  httpGet(lifecycle?.postStart);
+  httpGet(lifecycle?.preStop);
+  for (const port of value.ports ?? []) {
+    port.protocol ||= 'TCP';
+    if (hostNetwork && numberOf(port.hostPort) === 0) port.hostPort = port.containerPort ?? 0;
   }
-  for (const variable of objectsOf(value['env'])) {
-    const from = objectAt(variable, 'valueFrom');
-    const field = objectAt(from, 'fieldRef');
-    if (field !== undefined) setDefault(field, 'apiVersion', 'v1');
-    const file = objectAt(from, 'fileKeyRef');
-    if (file !== undefined) file['optional'] ??= false;
+  for (const variable of value.env ?? []) {
+    const from = variable.valueFrom;
+    const field = from?.fieldRef;
+    if (field !== undefined) field.apiVersion ||= 'v1';
+    const file = from?.fileKeyRef;
+    if (file !== undefined) file.optional ??= false;
   }
   roundResources(value);
 }
 
 /** Defaults the requests of a container to its limits. */
-function requests(value: JsonObject): void {
-  const resources = objectAt(value, 'resources');
-  const limits = objectAt(resources, 'limits');
+function requests(value: core.Container): void {
+  const resources = value.resources;
+  const limits = resources?.limits;
   if (resources === undefined || limits === undefined) return;
-  resources['requests'] = { ...limits, ...objectAt(resources, 'requests') };
+  resources.requests = { ...limits, ...resources.requests };
 }
 
-function downwardItems(items: JsonObject['items']): void {
-  for (const item of objectsOf(items)) {
-    const field = objectAt(item, 'fieldRef');
-    if (field !== undefined) setDefault(field, 'apiVersion', 'v1');
+function downwardItems(items: readonly core.DownwardAPIVolumeFile[] = []): void {
+  for (const item of items) {
+    const field = item.fieldRef;
+    if (field !== undefined) field.apiVersion ||= 'v1';
   }
 }
 
-function projected(source: JsonObject): void {
-  source['defaultMode'] ??= DEFAULT_MODE;
-  for (const part of objectsOf(source['sources'])) {
-    const token = objectAt(part, 'serviceAccountToken');
-    if (token !== undefined) token['expirationSeconds'] ??= 3600;
-    downwardItems(objectAt(part, 'downwardAPI')?.['items']);
+function projected(source: core.ProjectedVolumeSource): void {
+  source.defaultMode ??= DEFAULT_MODE;
+  for (const part of source.sources ?? []) {
+    const token = part.serviceAccountToken;
+    if (token !== undefined) token.expirationSeconds ??= 3600;
+    downwardItems(part.downwardAPI?.items);
   }
 }
 
-function volume(value: JsonObject): void {
-  if (Object.keys(value).every((field) => field === 'name')) value['emptyDir'] = {};
-  for (const name of ['secret', 'configMap', 'downwardAPI']) {
-    const source = objectAt(value, name);
-    if (source !== undefined) source['defaultMode'] ??= DEFAULT_MODE;
+function volume(value: core.Volume): void {
+  if (Object.keys(value).every((field) => field === 'name')) value.emptyDir = {};
+  for (const source of [value.secret, value.configMap, value.downwardAPI]) {
+    if (source !== undefined) source.defaultMode ??= DEFAULT_MODE;
   }
-  downwardItems(objectAt(value, 'downwardAPI')?.['items']);
-  const projection = objectAt(value, 'projected');
+  downwardItems(value.downwardAPI?.items);
+  const projection = value.projected;
   if (projection !== undefined) projected(projection);
-  const host = objectAt(value, 'hostPath');
-  if (host !== undefined) host['type'] ??= '';
-  const image = objectAt(value, 'image');
-  if (image !== undefined) setDefault(image, 'pullPolicy', pullPolicy(textAt(image, 'reference')));
+  const host = value.hostPath;
+  if (host !== undefined) host.type ??= '';
+  const image = value.image;
+  if (image !== undefined) image.pullPolicy ||= pullPolicy(image.reference ?? '');
   defaultSources(value);
-  const claim = objectAt(objectAt(objectAt(value, 'ephemeral'), 'volumeClaimTemplate'), 'spec');
+  const claim = value.ephemeral?.volumeClaimTemplate?.spec;
   if (claim === undefined) return;
-  claim['volumeMode'] ??= 'Filesystem';
+  claim.volumeMode ??= 'Filesystem';
   roundResources(claim);
 }
 
 /** Synchronizes the single addresses with the lists of addresses. If they differ, the single address wins. */
-function syncAddresses(status: JsonObject): void {
+function syncAddresses(status: core.PodStatus): void {
   for (const [single, list] of [
     ['podIP', 'podIPs'],
     ['hostIP', 'hostIPs'],
   ] as const) {
-    const ip = textAt(status, single);
-    const first = textOf(objectsOf(status[list])[0]?.['ip']);
+    const ip = status[single] ?? '';
+    const first = status[list]?.[0]?.ip ?? '';
     if (ip !== '' && ip !== first && (first !== '' || single === 'podIP')) status[list] = [{ ip }];
     else if (ip === '' && first !== '' && single === 'podIP') status[single] = first;
   }
 }
 
-function applyStatusDefaults(status: JsonObject): void {
+function applyStatusDefaults(status: core.PodStatus): void {
   syncAddresses(status);
-  for (const one of [status, ...STATUS_LISTS.flatMap((list) => objectsOf(status[list]))]) {
-    roundQuantities(objectAt(one, 'allocatedResources'));
+  for (const one of [status, ...STATUS_LISTS.flatMap((list) => status[list] ?? [])]) {
+    roundQuantities(one.allocatedResources);
     roundResources(one);
   }
 }
 
-export function applyPodDefaults(object: KubeObject): void {
+export function applyPodDefaults(object: core.Pod): void {
   const spec = ensureObject(object, 'spec');
-  const status = objectAt(object, 'status');
+  const status = object.status;
   if (status !== undefined) applyStatusDefaults(status);
-  setDefault(spec, 'dnsPolicy', 'ClusterFirst');
-  setDefault(spec, 'restartPolicy', 'Always');
-  setDefault(spec, 'schedulerName', 'default-scheduler');
-  spec['terminationGracePeriodSeconds'] ??= 30;
-  if ((integerOf(spec['terminationGracePeriodSeconds']) ?? 0) < 0) spec['terminationGracePeriodSeconds'] = 1;
-  roundQuantities(objectAt(spec, 'overhead'));
+  spec.dnsPolicy ||= 'ClusterFirst';
+  spec.restartPolicy ||= 'Always';
+  spec.schedulerName ||= 'default-scheduler';
+  spec.terminationGracePeriodSeconds ??= 30;
+  if ((integerOf(spec.terminationGracePeriodSeconds) ?? 0) < 0) spec.terminationGracePeriodSeconds = 1;
+  roundQuantities(spec.overhead);
   roundResources(spec);
-  spec['enableServiceLinks'] ??= true;
+  spec.enableServiceLinks ??= true;
   ensureObject(spec, 'securityContext');
   // serviceAccount is the deprecated name of serviceAccountName; both are always shown.
-  const account = textAt(spec, 'serviceAccountName') || textAt(spec, 'serviceAccount');
+  const account = spec.serviceAccountName || (spec.serviceAccount ?? '');
   if (account !== '') {
-    spec['serviceAccountName'] = account;
-    spec['serviceAccount'] = account;
+    spec.serviceAccountName = account;
+    spec.serviceAccount = account;
   }
-  const hostNetwork = spec['hostNetwork'] === true;
-  for (const list of ['containers', 'initContainers']) {
-    for (const value of objectsOf(spec[list])) {
-      container(value, hostNetwork);
-      requests(value);
-    }
+  const hostNetwork = spec.hostNetwork === true;
+  for (const value of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) {
+    container(value, hostNetwork);
+    requests(value);
   }
-  for (const value of objectsOf(spec['ephemeralContainers'])) container(value, false);
-  for (const value of objectsOf(spec['volumes'])) volume(value);
+  for (const value of spec.ephemeralContainers ?? []) container(value, false);
+  for (const value of spec.volumes ?? []) volume(value);
 }

@@ -1,8 +1,8 @@
 /** The lists of containers in a pod's spec, in kube-apiserver's order. */
-export const CONTAINER_LISTS = ['initContainers', 'containers', 'ephemeralContainers'];
+export const CONTAINER_LISTS = ['initContainers', 'containers', 'ephemeralContainers'] as const;
 
 /** The lists of container statuses in a pod's status. */
-export const STATUS_LISTS = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'];
+export const STATUS_LISTS = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'] as const;
 
 /** The required and the preferred terms of an affinity. */
 export const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';

@@ -1,14 +1,17 @@
 import { type FieldError, type FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, objectsOf } from '../../../../apimachinery/json/json.js';
-import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { Pod, PodSpec, ResourceRequirements } from '../../../../apimachinery/generated/core.js';
+import type { JsonObject } from '../../../../apimachinery/json/json.js';
+import { compareUtf8 } from '../../../../apimachinery/meta/meta.js';
 import type { Quantity } from '../../../../apimachinery/meta/quantity.js';
 import { isHugePages, quantityOf } from '../../shared/resources.js';
 
 type Part = 'requests' | 'limits';
 type Amounts = ReadonlyMap<string, Quantity>;
 
-function amountsOf(holder: JsonObject, part: Part): Amounts {
-  const list = objectAt(objectAt(holder, 'resources'), part) ?? {};
+type Resourced = Pick<PodSpec, 'resources'>;
+
+function amountsOf(holder: Resourced, part: Part): Amounts {
+  const list = holder.resources?.[part] ?? {};
   return new Map(Object.keys(list).map((name) => [name, quantityOf(list[name])]));
 }
 
@@ -33,13 +36,13 @@ function largest(...all: readonly Amounts[]): Amounts {
  * Returns the resources that the containers of a pod need together: the regular ones run at once, beside the restartable init
  * containers. Each of the other init containers runs alone, beside the restartable ones that were started before it.
  */
-function together(spec: JsonObject, part: Part): Amounts {
-  let running = sum(...objectsOf(spec['containers']).map((container) => amountsOf(container, part)));
+function together(spec: PodSpec, part: Part): Amounts {
+  let running = sum(...(spec.containers ?? []).map((container) => amountsOf(container, part)));
   let staying: Amounts = new Map();
   let starting: Amounts = new Map();
-  for (const container of objectsOf(spec['initContainers'])) {
+  for (const container of spec.initContainers ?? []) {
     const own = amountsOf(container, part);
-    if (container['restartPolicy'] === 'Always') {
+    if (container.restartPolicy === 'Always') {
       running = sum(running, own);
       staying = sum(staying, own);
       starting = largest(starting, staying);
@@ -57,11 +60,11 @@ const isEmpty = (list: JsonObject): boolean => Object.keys(list).length === 0;
  * Sets the defaults of pod-level resources, if there are any. The limits of huge pages are those of the containers. The requests are those
  * of the containers, or else the limits of the pod. The limits of what is requested are those of the containers, if all of them have some.
  */
-export function defaultPodResources(spec: JsonObject): void {
-  const resources = objectAt(spec, 'resources');
+export function defaultPodResources(spec: PodSpec): void {
+  const resources = spec.resources;
   if (resources === undefined) return;
-  const requests = { ...objectAt(resources, 'requests') };
-  const limits = { ...objectAt(resources, 'limits') };
+  const requests = { ...resources.requests };
+  const limits = { ...resources.limits };
   if (isEmpty(requests) && isEmpty(limits)) return;
   const needed = together(spec, 'limits');
   for (const [name, amount] of needed) {
@@ -70,8 +73,8 @@ export function defaultPodResources(spec: JsonObject): void {
   for (const [name, amount] of together(spec, 'requests')) {
     if (COMPUTE.has(name)) requests[name] ??= amount.toString();
   }
-  for (const name in limits) if (isPodLevel(name)) requests[name] ??= limits[name];
-  const containers = [...objectsOf(spec['containers']), ...objectsOf(spec['initContainers'])];
+  for (const [name, limit] of Object.entries(limits)) if (isPodLevel(name)) requests[name] ??= limit;
+  const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])];
   for (const name in requests) {
     const limit = needed.get(name);
     if (!isPodLevel(name) || Object.hasOwn(limits, name) || limit === undefined) continue;
@@ -79,14 +82,14 @@ export function defaultPodResources(spec: JsonObject): void {
     const request = quantityOf(requests[name]);
     limits[name] = (request.compare(limit) > 0 ? request : limit).toString();
   }
-  if (!isEmpty(limits)) resources['limits'] = limits;
-  if (!isEmpty(requests)) resources['requests'] = requests;
+  if (!isEmpty(limits)) resources.limits = limits;
+  if (!isEmpty(requests)) resources.requests = requests;
 }
 
 const isPodLevel = (name: string): boolean => COMPUTE.has(name) || isHugePages(name);
 
 /** Reports whether a pod has resources of its own, and not only those of its containers. */
-const hasOwnResources = (spec: JsonObject): boolean =>
+const hasOwnResources = (spec: PodSpec): boolean =>
   [...amountsOf(spec, 'requests').keys(), ...amountsOf(spec, 'limits').keys()].some(isPodLevel);
 
 type QosClass = 'BestEffort' | 'Burstable' | 'Guaranteed';
@@ -97,7 +100,7 @@ function commonClass(classes: readonly QosClass[]): QosClass {
   return classes.every((one) => one === first) ? first : 'Burstable';
 }
 
-function classOf(holder: JsonObject): QosClass {
+function classOf(holder: Resourced): QosClass {
   const requests = amountsOf(holder, 'requests');
   const limits = amountsOf(holder, 'limits');
   return commonClass(
@@ -112,14 +115,14 @@ function classOf(holder: JsonObject): QosClass {
 }
 
 /** Returns the QoS class of a pod, by the requests and limits of the pod or else of its containers. */
-export function qosClass(pod: KubeObject): QosClass {
-  const spec = objectAt(pod, 'spec') ?? {};
+export function qosClass(pod: Pod): QosClass {
+  const spec: PodSpec = pod.spec ?? {};
   if (hasOwnResources(spec)) return classOf(spec);
-  return commonClass([...objectsOf(spec['initContainers']), ...objectsOf(spec['containers'])].map(classOf));
+  return commonClass([...(spec.initContainers ?? []), ...(spec.containers ?? [])].map(classOf));
 }
 
 /** Validates pod-level resources: the pod needs at least what its containers need together, and no container may have more than the pod. */
-export function aggregateErrors(spec: JsonObject, resources: JsonObject, path: FieldPath): FieldError[] {
+export function aggregateErrors(spec: PodSpec, resources: ResourceRequirements, path: FieldPath): FieldError[] {
   const whole = { resources };
   const requests = amountsOf(whole, 'requests');
   const limits = amountsOf(whole, 'limits');
@@ -134,7 +137,7 @@ export function aggregateErrors(spec: JsonObject, resources: JsonObject, path: F
   };
   compare('requests', requests, together(spec, 'requests'), () => true);
   compare('limits', limits, together(spec, 'limits'), isHugePages);
-  objectsOf(spec['containers']).forEach((container, i) => {
+  (spec.containers ?? []).forEach((container, i) => {
     for (const [name, limit] of [...amountsOf(container, 'limits')].sort(([a], [b]) => compareUtf8(a, b))) {
       const most = limits.get(name);
       if (most === undefined || limit.compare(most) <= 0) continue;

@@ -1,5 +1,6 @@
-import { deepCopy, type JsonObject, objectAt, objectsOf, textAt } from '../../../../apimachinery/json/json.js';
-import { formatTime, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { Container, Pod, PodCondition, PodSpec, PodStatus } from '../../../../apimachinery/generated/core.js';
+import { deepCopy } from '../../../../apimachinery/json/json.js';
+import { formatTime } from '../../../../apimachinery/meta/meta.js';
 import { isDns1123Label } from '../../../../apimachinery/validation/names.js';
 import type { RequestContext } from '../../../../request/context.js';
 import type { DeletionStrategy, Strategy } from '../../../rest/interfaces.js';
@@ -17,13 +18,13 @@ import { CONTAINER_LISTS, STATUS_LISTS } from './fields.js';
 const HOSTNAME_WARNING =
   "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: ";
 
-function nameWarnings(pod: KubeObject): string[] {
+function nameWarnings(pod: Pod): string[] {
   const texts = isDns1123Label(pod.metadata.name ?? '');
   return texts.length === 0 ? [] : [`${HOSTNAME_WARNING}[${texts.join(' ')}]`];
 }
 
 /** Returns the condition of a pod that scheduling gates keep from being scheduled. */
-const gated = ({ receivedAt }: RequestContext): JsonObject => ({
+const gated = ({ receivedAt }: RequestContext): PodCondition => ({
   type: 'PodScheduled',
   status: 'False',
   lastProbeTime: null,
@@ -32,33 +33,33 @@ const gated = ({ receivedAt }: RequestContext): JsonObject => ({
   message: 'Scheduling is blocked due to non-empty scheduling gates',
 });
 
-function emptySourcesAreNull(pod: KubeObject): void {
-  for (const volume of objectsOf(objectAt(pod, 'spec')?.['volumes'])) {
-    const projected = objectAt(volume, 'projected');
+function emptySourcesAreNull(pod: Pod): void {
+  for (const volume of pod.spec?.volumes ?? []) {
+    const projected = volume.projected;
     if (projected !== undefined) emptyListIsNull(projected, 'sources');
   }
 }
 
 /** Drops the fields of features that are off by default in Kubernetes. */
-function dropDisabled(spec: JsonObject): void {
-  delete spec['schedulingGroup'];
-  for (const container of CONTAINER_LISTS.flatMap((list) => objectsOf(spec[list]))) {
-    const lifecycle = objectAt(container, 'lifecycle');
-    if (lifecycle?.['stopSignal'] === undefined) continue;
-    delete lifecycle['stopSignal'];
-    if (Object.keys(lifecycle).length === 0) delete container['lifecycle'];
+function dropDisabled(spec: PodSpec): void {
+  delete spec.schedulingGroup;
+  for (const container of CONTAINER_LISTS.flatMap((list): Container[] => spec[list] ?? [])) {
+    const lifecycle = container.lifecycle;
+    if (lifecycle?.stopSignal === undefined) continue;
+    delete lifecycle.stopSignal;
+    if (Object.keys(lifecycle).length === 0) delete container.lifecycle;
   }
 }
 
 /** Drops the fields of such features in a pod's status. */
-function dropDisabledStatus(status: JsonObject): void {
-  delete status['nodeAllocatableResourceClaimStatuses'];
-  for (const one of STATUS_LISTS.flatMap((list) => objectsOf(status[list]))) {
-    for (const mount of objectsOf(one['volumeMounts'])) delete mount['volumeStatus'];
+function dropDisabledStatus(status: PodStatus): void {
+  delete status.nodeAllocatableResourceClaimStatuses;
+  for (const one of STATUS_LISTS.flatMap((list) => status[list] ?? [])) {
+    for (const mount of one.volumeMounts ?? []) delete mount.volumeStatus;
   }
 }
 
-export const podStrategy: Strategy = {
+export const podStrategy: Strategy<Pod> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
@@ -68,9 +69,9 @@ export const podStrategy: Strategy = {
     const spec = ensureObject(pod, 'spec');
     // After admission, which may add containers.
     defaultPodResources(spec);
-    const status: JsonObject = { phase: 'Pending', qosClass: qosClass(pod) };
-    pod['status'] = status;
-    if (objectsOf(spec['schedulingGates']).length > 0) status['conditions'] = [gated(context)];
+    const status: PodStatus = { phase: 'Pending', qosClass: qosClass(pod) };
+    pod.status = status;
+    if ((spec.schedulingGates ?? []).length > 0) status.conditions = [gated(context)];
     dropDisabled(spec);
     fillSelectors(spec, pod.metadata.labels ?? {});
     emptySourcesAreNull(pod);
@@ -79,9 +80,9 @@ export const podStrategy: Strategy = {
   prepareForUpdate: (_context, pod, old) => {
     keepField('status', pod, old);
     // Clients that do not know the resources of a pod drop them.
-    const resources = objectAt(objectAt(old, 'spec'), 'resources');
+    const resources = old.spec?.resources;
     const spec = ensureObject(pod, 'spec');
-    if (resources !== undefined && spec['resources'] === undefined) spec['resources'] = deepCopy(resources);
+    if (resources !== undefined && spec.resources === undefined) spec.resources = deepCopy(resources);
     emptySourcesAreNull(pod);
   },
   validateCreate: (_context, pod) => validatePod(pod),
@@ -93,25 +94,25 @@ export const podStrategy: Strategy = {
  * Keeps the observed generations of the status and its conditions when they are written by a client that does not know them.
  * Conditions of the same type are matched in order.
  */
-function keepGenerations(status: JsonObject, old: JsonObject): void {
+function keepGenerations(status: PodStatus, old: PodStatus): void {
   keepGeneration(status, old);
-  const known = new Map<string, JsonObject[]>();
-  for (const condition of objectsOf(old['conditions'])) {
-    const type = textAt(condition, 'type');
+  const known = new Map<string, PodCondition[]>();
+  for (const condition of old.conditions ?? []) {
+    const type = condition.type ?? '';
     known.set(type, [...(known.get(type) ?? []), condition]);
   }
-  for (const condition of objectsOf(status['conditions'])) {
-    const before = known.get(textAt(condition, 'type'))?.shift();
+  for (const condition of status.conditions ?? []) {
+    const before = known.get(condition.type ?? '')?.shift();
     if (before !== undefined) keepGeneration(condition, before);
   }
 }
 
-function keepGeneration(part: JsonObject, old: JsonObject): void {
-  const before = numberOf(old['observedGeneration']);
-  if (numberOf(part['observedGeneration']) === 0 && before !== 0) part['observedGeneration'] = before;
+function keepGeneration(part: PodStatus | PodCondition, old: PodStatus | PodCondition): void {
+  const before = numberOf(old.observedGeneration);
+  if (numberOf(part.observedGeneration) === 0 && before !== 0) part.observedGeneration = before;
 }
 
-export const podStatusStrategy: Strategy = {
+export const podStatusStrategy: Strategy<Pod> = {
   ...podStrategy,
   resetFields: resets(['spec'], ['metadata', 'deletionTimestamp'], ['metadata', 'ownerReferences']),
   prepareForUpdate: (_context, pod, old) => {
@@ -120,9 +121,9 @@ export const podStatusStrategy: Strategy = {
     keepField('ownerReferences', pod.metadata, old.metadata);
     const status = ensureObject(pod, 'status');
     dropDisabledStatus(status);
-    const before = objectAt(old, 'status') ?? {};
-    const quality = textAt(before, 'qosClass');
-    if (textAt(status, 'qosClass') === '' && quality !== '') status['qosClass'] = quality;
+    const before: PodStatus = old.status ?? {};
+    const quality = before.qosClass ?? '';
+    if (!status.qosClass && quality !== '') status.qosClass = quality;
     keepGenerations(status, before);
   },
   validateUpdate: (_context, pod, old) => [
@@ -131,13 +132,13 @@ export const podStatusStrategy: Strategy = {
   ],
 };
 
-export const podDeletion: DeletionStrategy = {
+export const podDeletion: DeletionStrategy<Pod> = {
   gracePeriodSeconds: (pod, asked) => {
-    const spec = objectAt(pod, 'spec');
-    const phase = textAt(objectAt(pod, 'status'), 'phase');
+    const spec = pod.spec;
+    const phase = pod.status?.phase ?? '';
     // A pod that runs on no node needs no time to stop.
-    if (textAt(spec, 'nodeName') === '' || phase === 'Failed' || phase === 'Succeeded') return 0;
-    const period = asked ?? numberOf(spec?.['terminationGracePeriodSeconds']);
+    if (!spec?.nodeName || phase === 'Failed' || phase === 'Succeeded') return 0;
+    const period = asked ?? numberOf(spec.terminationGracePeriodSeconds);
     return period < 0 ? 1 : period;
   },
 };

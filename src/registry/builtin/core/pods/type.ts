@@ -1,14 +1,14 @@
-import { objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import type { Pod } from '../../../../apimachinery/generated/core.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { applyPodDefaults } from './defaults.js';
 import { podDeletion, podStatusStrategy, podStrategy } from './strategy.js';
 import { podTable } from './table.js';
 
-const SPEC_FIELDS = ['nodeName', 'restartPolicy', 'schedulerName', 'serviceAccountName'];
-const STATUS_FIELDS = ['phase', 'podIP', 'nominatedNodeName'];
+const SPEC_FIELDS = ['nodeName', 'restartPolicy', 'schedulerName', 'serviceAccountName'] as const;
+const STATUS_FIELDS = ['phase', 'podIP', 'nominatedNodeName'] as const;
 
-export const pods = builtinType({
+export const pods = builtinType<Pod>({
   group: '',
   resource: 'pods',
   kind: 'Pod',
@@ -31,13 +31,13 @@ export const pods = builtinType({
     'status.podIPs',
   ],
   fields: (pod) => {
-    const spec = objectAt(pod, 'spec');
-    const status = objectAt(pod, 'status');
+    const spec = pod.spec;
+    const status = pod.status;
     const fields: Record<string, string> = {};
-    for (const field of SPEC_FIELDS) fields[`spec.${field}`] = textAt(spec, field);
-    for (const field of STATUS_FIELDS) fields[`status.${field}`] = textAt(status, field);
+    for (const field of SPEC_FIELDS) fields[`spec.${field}`] = spec?.[field] ?? '';
+    for (const field of STATUS_FIELDS) fields[`status.${field}`] = status?.[field] ?? '';
     fields['spec.host'] = fields['spec.nodeName'] ?? '';
-    fields['spec.hostNetwork'] = String(spec?.['hostNetwork'] === true);
+    fields['spec.hostNetwork'] = String(spec?.hostNetwork === true);
     fields['status.podIPs'] = fields['status.podIP'] ?? '';
     return fields;
   },

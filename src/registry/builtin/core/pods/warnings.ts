@@ -1,6 +1,7 @@
 import { FieldPath } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, objectsOf, stringsOf, textAt, textOf } from '../../../../apimachinery/json/json.js';
-import { type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
+import type * as core from '../../../../apimachinery/generated/core.js';
+import { textOf } from '../../../../apimachinery/json/json.js';
+import { quote } from '../../../../apimachinery/meta/meta.js';
 import { addressWarnings } from '../../../../apimachinery/validation/addresses.js';
 import { isLabelValue } from '../../../../apimachinery/validation/names.js';
 import { integerOf } from '../../shared/checks.js';
@@ -33,7 +34,7 @@ const OLD_ANNOTATIONS: Readonly<Record<string, string>> = {
 };
 
 /** Deprecated volume sources: the field, the warning, and the name in the warning if it is not the field's. */
-const VOLUMES: readonly (readonly [field: string, text: string, shown?: string])[] = [
+const VOLUMES: readonly (readonly [field: keyof core.Volume & string, text: string, shown?: string])[] = [
   ['photonPersistentDisk', 'deprecated in v1.11, non-functional in v1.16+'],
   ['gitRepo', 'deprecated in v1.11, and disabled by default in v1.33+'],
   ['scaleIO', 'deprecated in v1.16, non-functional in v1.22+'],
@@ -50,12 +51,12 @@ function labelWarnings(key: string, path: FieldPath): string[] {
   return old === undefined ? [] : [`${path.toString()}: ${key} is ${old}`];
 }
 
-function termWarnings(term: JsonObject, path: FieldPath, what: 'keys alone' | 'with values'): string[] {
-  return objectsOf(term['matchExpressions']).flatMap((expression, i) => {
+function termWarnings(term: core.NodeSelectorTerm, path: FieldPath, what: 'keys alone' | 'with values'): string[] {
+  return (term.matchExpressions ?? []).flatMap((expression, i) => {
     const at = path.child('matchExpressions').index(i);
-    const texts = labelWarnings(textAt(expression, 'key'), at.child('key'));
+    const texts = labelWarnings(expression.key ?? '', at.child('key'));
     if (what === 'keys alone') return texts;
-    stringsOf(expression['values']).forEach((value, j) => {
+    (expression.values ?? []).forEach((value, j) => {
       const where = at.child('values').index(j).toString();
       texts.push(...isLabelValue(value).map((why) => `${where}: ${value} is invalid, ${why}`));
     });
@@ -63,39 +64,43 @@ function termWarnings(term: JsonObject, path: FieldPath, what: 'keys alone' | 'w
   });
 }
 
-function placeWarnings(spec: JsonObject): string[] {
+function placeWarnings(spec: core.PodSpec): string[] {
   const texts: string[] = [];
-  for (const key of Object.keys(objectAt(spec, 'nodeSelector') ?? {})) {
+  for (const key of Object.keys(spec.nodeSelector ?? {})) {
     const old = LABELS[key];
     if (old !== undefined) texts.push(`${SPEC.child('nodeSelector').key(key).toString()}: ${old}`);
   }
-  const nodes = objectAt(objectAt(spec, 'affinity'), 'nodeAffinity');
+  const nodes = spec.affinity?.nodeAffinity;
   const path = SPEC.child('affinity', 'nodeAffinity');
-  objectsOf(objectAt(nodes, REQUIRED)?.['nodeSelectorTerms']).forEach((term, i) => {
+  (nodes?.[REQUIRED]?.nodeSelectorTerms ?? []).forEach((term, i) => {
     texts.push(...termWarnings(term, path.child(REQUIRED, 'nodeSelectorTerms').index(i), 'keys alone'));
   });
-  objectsOf(nodes?.[PREFERRED]).forEach((term, i) => {
+  (nodes?.[PREFERRED] ?? []).forEach((term, i) => {
     const at = path.child(PREFERRED).index(i).child('preference');
-    texts.push(...termWarnings(objectAt(term, 'preference') ?? {}, at, 'with values'));
+    texts.push(...termWarnings(term.preference ?? {}, at, 'with values'));
   });
-  objectsOf(spec['topologySpreadConstraints']).forEach((constraint, i) => {
+  (spec.topologySpreadConstraints ?? []).forEach((constraint, i) => {
     const at = SPEC.child('topologySpreadConstraints').index(i);
-    texts.push(...labelWarnings(textAt(constraint, 'topologyKey'), at.child('topologyKey')));
+    texts.push(...labelWarnings(constraint.topologyKey ?? '', at.child('topologyKey')));
     texts.push(...noSelector(constraint, at));
   });
   return texts;
 }
 
-const noSelector = (term: JsonObject, path: FieldPath): string[] =>
-  objectAt(term, 'labelSelector') === undefined
+const noSelector = (term: core.TopologySpreadConstraint | core.PodAffinityTerm, path: FieldPath): string[] =>
+  term.labelSelector === undefined
     ? [`${path.child('labelSelector').toString()}: a null labelSelector results in matching no pod`]
     : [];
 
 /** Returns warnings about values of a list that occur more than once. */
-function again(items: readonly JsonObject[], path: FieldPath, field: string): string[] {
+function again<F extends 'ip' | 'name'>(
+  items: readonly { readonly [Field in F]?: string }[],
+  path: FieldPath,
+  field: F,
+): string[] {
   const seen = new Set<string>();
   return items.flatMap((item, i) => {
-    const value = textAt(item, field);
+    const value: string = item[field] ?? '';
     if (!seen.has(value)) {
       seen.add(value);
       return [];
@@ -106,57 +111,57 @@ function again(items: readonly JsonObject[], path: FieldPath, field: string): st
 
 const BYTES = ['memory', 'ephemeral-storage'];
 
-function envWarnings(container: JsonObject, path: FieldPath): string[] {
+function envWarnings(container: core.Container, path: FieldPath): string[] {
   const seen = new Set<string>();
-  return objectsOf(container['env']).flatMap((variable, i) => {
-    const name = textAt(variable, 'name');
+  return (container.env ?? []).flatMap((variable, i) => {
+    const name = variable.name ?? '';
     if (!seen.has(name)) {
       seen.add(name);
       return [];
     }
     const ref = `$(${name})`;
-    const value = textAt(variable, 'value');
-    if (objectAt(variable, 'valueFrom') === undefined && value !== ref && value.includes(ref)) return [];
+    const value = variable.value ?? '';
+    if (variable.valueFrom === undefined && value !== ref && value.includes(ref)) return [];
     const where = path.child('env').index(i).toString();
     return [`${where}: hides previous definition of ${quote(name)}, which may be dropped when using apply`];
   });
 }
 
-function containerWarnings(pod: KubeObject, container: JsonObject, path: FieldPath): string[] {
-  const key = `${SECCOMP_CONTAINER}${textAt(container, 'name')}`;
-  const profile = objectAt(objectAt(container, 'securityContext'), 'seccompProfile');
+function containerWarnings(pod: core.Pod, container: core.Container, path: FieldPath): string[] {
+  const key = `${SECCOMP_CONTAINER}${container.name ?? ''}`;
+  const profile = container.securityContext?.seccompProfile;
   const texts = profile === undefined ? seccompWarnings(pod, key) : [];
-  const resources = objectAt(container, 'resources');
+  const resources = container.resources;
   for (const name of BYTES) {
-    for (const part of ['limits', 'requests']) {
-      texts.push(...fractionWarnings(objectAt(resources, part), path.child('resources', part), name));
+    for (const part of ['limits', 'requests'] as const) {
+      texts.push(...fractionWarnings(resources?.[part], path.child('resources', part), name));
     }
   }
   return [...texts, ...envWarnings(container, path)];
 }
 
-const seccompWarnings = (pod: KubeObject, key: string): string[] =>
+const seccompWarnings = (pod: core.Pod, key: string): string[] =>
   pod.metadata.annotations?.[key] === undefined
     ? []
     : [`${ANNOTATIONS.key(key).toString()}: non-functional in v1.27+; use the "seccompProfile" field instead`];
 
 /** Formats a port as Go prints the struct. */
-const printPort = (port: JsonObject): string =>
-  `{Name:${textAt(port, 'name')} HostPort:${String(numberOf(port['hostPort']))} ContainerPort:${String(numberOf(port['containerPort']))} Protocol:${textAt(port, 'protocol')} HostIP:${textAt(port, 'hostIP')}}`;
+const printPort = (port: core.ContainerPort): string =>
+  `{Name:${port.name ?? ''} HostPort:${String(numberOf(port.hostPort))} ContainerPort:${String(numberOf(port.containerPort))} Protocol:${port.protocol ?? ''} HostIP:${port.hostIP ?? ''}}`;
 
-function portWarnings(containers: readonly (readonly [JsonObject, FieldPath])[]): string[] {
-  const seen = new Map<string, (readonly [port: JsonObject, path: FieldPath])[]>();
+function portWarnings(containers: readonly (readonly [core.Container, FieldPath])[]): string[] {
+  const seen = new Map<string, (readonly [port: core.ContainerPort, path: FieldPath])[]>();
   const ports = containers.flatMap(([container, path]) =>
-    objectsOf(container['ports']).map((port, i) => [port, path.child('ports').index(i)] as const),
+    (container.ports ?? []).map((port, i) => [port, path.child('ports').index(i)] as const),
   );
   const texts = ports.flatMap(([port, path]) => {
-    const [ip, host] = [textAt(port, 'hostIP'), numberOf(port['hostPort'])];
+    const [ip, host] = [port.hostIP ?? '', numberOf(port.hostPort)];
     const where = path.toString();
     const found = ip !== '' && host === 0 ? [`${where}: hostIP set without hostPort: ${printPort(port)}`] : [];
-    const key = `${String(numberOf(port['containerPort']))}/${textAt(port, 'protocol')}`;
+    const key = `${String(numberOf(port.containerPort))}/${port.protocol ?? ''}`;
     const others = seen.get(key) ?? [];
     for (const [other, otherPath] of others) {
-      const [otherIp, otherHost] = [textAt(other, 'hostIP'), numberOf(other['hostPort'])];
+      const [otherIp, otherHost] = [other.hostIP ?? '', numberOf(other.hostPort)];
       const what =
         ip === otherIp && host === otherHost
           ? 'duplicate'
@@ -172,7 +177,7 @@ function portWarnings(containers: readonly (readonly [JsonObject, FieldPath])[])
   });
   const names = new Map<string, string>();
   for (const [port, path] of ports) {
-    const name = textAt(port, 'name');
+    const name = port.name ?? '';
     const first = names.get(name);
     if (name === '') continue;
     if (first === undefined) names.set(name, path.toString());
@@ -184,28 +189,28 @@ function portWarnings(containers: readonly (readonly [JsonObject, FieldPath])[])
   return texts;
 }
 
-function podAffinityWarnings(spec: JsonObject): string[] {
-  return ['podAffinity', 'podAntiAffinity'].flatMap((name) => {
-    const affinity = objectAt(objectAt(spec, 'affinity'), name);
+function podAffinityWarnings(spec: core.PodSpec): string[] {
+  return (['podAffinity', 'podAntiAffinity'] as const).flatMap((name) => {
+    const affinity = spec.affinity?.[name];
     const path = SPEC.child('affinity', name);
     return [
-      ...objectsOf(affinity?.[REQUIRED]).flatMap((term, i) => noSelector(term, path.child(REQUIRED).index(i))),
-      ...objectsOf(affinity?.[PREFERRED]).flatMap((term, i) =>
-        noSelector(objectAt(term, 'podAffinityTerm') ?? {}, path.child(PREFERRED).index(i).child('podAffinityTerm')),
+      ...(affinity?.[REQUIRED] ?? []).flatMap((term, i) => noSelector(term, path.child(REQUIRED).index(i))),
+      ...(affinity?.[PREFERRED] ?? []).flatMap((term, i) =>
+        noSelector(term.podAffinityTerm ?? {}, path.child(PREFERRED).index(i).child('podAffinityTerm')),
       ),
     ];
   });
 }
 
 /** Returns the warnings for the creation of a pod. */
-export function podWarnings(pod: KubeObject): string[] {
-  const spec = objectAt(pod, 'spec') ?? {};
+export function podWarnings(pod: core.Pod): string[] {
+  const spec: core.PodSpec = pod.spec ?? {};
   const containers = allContainers(spec, SPEC);
-  const volumes = objectsOf(spec['volumes']);
-  const secrets = objectsOf(spec['imagePullSecrets']);
-  const aliases = objectsOf(spec['hostAliases']);
-  const grace = integerOf(spec['terminationGracePeriodSeconds']);
-  const profile = objectAt(objectAt(spec, 'securityContext'), 'seccompProfile');
+  const volumes = spec.volumes ?? [];
+  const secrets = spec.imagePullSecrets ?? [];
+  const aliases = spec.hostAliases ?? [];
+  const grace = integerOf(spec.terminationGracePeriodSeconds);
+  const profile = spec.securityContext?.seccompProfile;
   return [
     ...placeWarnings(spec),
     ...Object.entries(OLD_ANNOTATIONS)
@@ -220,7 +225,7 @@ export function podWarnings(pod: KubeObject): string[] {
         ? [`${SPEC.child('imagePullSecrets').index(i).child('name').toString()}: invalid empty name ""`]
         : [],
     ),
-    ...BYTES.flatMap((name) => fractionWarnings(objectAt(spec, 'overhead'), SPEC.child('overhead'), name)),
+    ...BYTES.flatMap((name) => fractionWarnings(spec.overhead, SPEC.child('overhead'), name)),
     ...(profile === undefined ? seccompWarnings(pod, SECCOMP_POD) : []),
     ...containers.flatMap(([container, path]) => containerWarnings(pod, container, path)),
     ...portWarnings(containers),
@@ -230,7 +235,7 @@ export function podWarnings(pod: KubeObject): string[] {
         ]
       : []),
     ...podAffinityWarnings(spec),
-    ...stringsOf(objectAt(spec, 'dnsConfig')?.['nameservers']).flatMap((ip, i) =>
+    ...(spec.dnsConfig?.nameservers ?? []).flatMap((ip, i) =>
       addressWarnings(SPEC.child('dnsConfig', 'nameservers').index(i).toString(), ip),
     ),
     ...aliases.flatMap(({ ip }, i) =>
@@ -239,15 +244,17 @@ export function podWarnings(pod: KubeObject): string[] {
   ];
 }
 
-function volumeWarnings(volume: JsonObject, path: FieldPath): string[] {
-  const texts = VOLUMES.filter(([field]) => objectAt(volume, field) !== undefined).map(
+function volumeWarnings(volume: core.Volume, path: FieldPath): string[] {
+  const texts = VOLUMES.filter(([field]) => volume[field] !== undefined).map(
     ([field, text, shown = field]) => `${path.child(shown).toString()}: ${text}`,
   );
-  const template = objectAt(objectAt(volume, 'ephemeral'), 'volumeClaimTemplate');
-  const resources = objectAt(objectAt(template, 'spec'), 'resources');
+  const template = volume.ephemeral?.volumeClaimTemplate;
+  const resources = template?.spec?.resources;
   const at = path.child('ephemeral', 'volumeClaimTemplate', 'spec', 'resources');
   return [
     ...texts,
-    ...['requests', 'limits'].flatMap((part) => fractionWarnings(objectAt(resources, part), at.child(part), 'storage')),
+    ...(['requests', 'limits'] as const).flatMap((part) =>
+      fractionWarnings(resources?.[part], at.child(part), 'storage'),
+    ),
   ];
 }

@@ -1,6 +1,5 @@
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { objectAt, stringsOf } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { ResourceQuota } from '../../../../apimachinery/generated/core.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../../rest/interfaces.js';
 import { ensureObject, keepField } from '../../shared/fields.js';
@@ -15,26 +14,26 @@ const STATUS = FieldPath.of('status');
 const ORDERED = ['cpu', 'memory', 'storage', 'ephemeral-storage'];
 const BARE = new Set(['cpu', 'memory']);
 
-const specErrors = (quota: KubeObject): FieldError[] => quotaSpecErrors(objectAt(quota, 'spec') ?? {}, SPEC);
+const specErrors = (quota: ResourceQuota): FieldError[] => quotaSpecErrors(quota.spec ?? {}, SPEC);
 
-function statusErrors(quota: KubeObject): FieldError[] {
-  const status = objectAt(quota, 'status');
-  return ['hard', 'used'].flatMap((part) => amountErrors(objectAt(status, part), STATUS.child(part)));
+function statusErrors(quota: ResourceQuota): FieldError[] {
+  const status = quota.status;
+  return (['hard', 'used'] as const).flatMap((part) => amountErrors(status?.[part], STATUS.child(part)));
 }
 
-function updateErrors(quota: KubeObject, old: KubeObject): FieldError[] {
+function updateErrors(quota: ResourceQuota, old: ResourceQuota): FieldError[] {
   const errors = [...validateCoreMetaUpdate(quota.metadata, old.metadata), ...specErrors(quota)];
-  const [now, before] = [quota, old].map((one) => objectAt(one, 'spec')?.['scopes']);
-  const scopes = new Set(stringsOf(now));
-  const scopesBefore = new Set(stringsOf(before));
+  const [now, before] = [quota, old].map((one) => one.spec?.scopes);
+  const scopes = new Set(now ?? []);
+  const scopesBefore = new Set(before ?? []);
   if (scopes.size !== scopesBefore.size || [...scopes].some((scope) => !scopesBefore.has(scope))) {
     errors.push(invalid(SPEC.child('scopes'), now, 'field is immutable'));
   }
   return errors;
 }
 
-function warnings(quota: KubeObject): string[] {
-  const hard = objectAt(objectAt(quota, 'spec'), 'hard') ?? {};
+function warnings(quota: ResourceQuota): string[] {
+  const hard = quota.spec?.hard ?? {};
   return ORDERED.flatMap((name) => {
     const request = [`requests.${name}`, ...(BARE.has(name) ? [name] : [])].find((key) => hard[key] !== undefined);
     const limit = `limits.${name}`;
@@ -45,19 +44,19 @@ function warnings(quota: KubeObject): string[] {
   });
 }
 
-export function applyQuotaDefaults(quota: KubeObject): void {
-  roundQuantities(objectAt(ensureObject(quota, 'spec'), 'hard'));
+export function applyQuotaDefaults(quota: ResourceQuota): void {
+  roundQuantities(ensureObject(quota, 'spec').hard);
   const status = ensureObject(quota, 'status');
-  roundQuantities(objectAt(status, 'hard'));
-  roundQuantities(objectAt(status, 'used'));
+  roundQuantities(status.hard);
+  roundQuantities(status.used);
 }
 
-export const quotaStrategy: Strategy = {
+export const quotaStrategy: Strategy<ResourceQuota> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
   prepareForCreate: (_context, object) => {
-    object['status'] = {};
+    object.status = {};
   },
   prepareForUpdate: (_context, object, old) => keepField('status', object, old),
   validateCreate: (_context, object) => [
@@ -68,7 +67,7 @@ export const quotaStrategy: Strategy = {
   warningsOnCreate: (_context, object) => warnings(object),
 };
 
-export const quotaStatusStrategy: Strategy = {
+export const quotaStatusStrategy: Strategy<ResourceQuota> = {
   ...quotaStrategy,
   resetFields: resets(['spec']),
   prepareForUpdate: (_context, object, old) => keepField('spec', object, old),

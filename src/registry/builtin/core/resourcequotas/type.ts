@@ -1,4 +1,4 @@
-import { objectAt } from '../../../../apimachinery/json/json.js';
+import type { ResourceQuota } from '../../../../apimachinery/generated/core.js';
 import { compareUtf8 } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
@@ -7,10 +7,10 @@ import { Age, tableOf } from '../../shared/table.js';
 import { applyQuotaDefaults, quotaStatusStrategy, quotaStrategy } from './strategy.js';
 
 /** Shows the used and the allowed amounts. Limits have a column of their own. */
-const quotaTable = tableOf('api/v1/resourcequotas', (object) => {
-  const status = objectAt(object, 'status');
-  const hard = objectAt(status, 'hard') ?? {};
-  const used = objectAt(status, 'used') ?? {};
+const quotaTable = tableOf<ResourceQuota>('api/v1/resourcequotas', (object) => {
+  const status = object.status;
+  const hard = status?.hard ?? {};
+  const used = status?.used ?? {};
   const names = Object.keys(hard).sort(compareUtf8);
   const shown = (wanted: (name: string) => boolean): string =>
     names
@@ -21,7 +21,7 @@ const quotaTable = tableOf('api/v1/resourcequotas', (object) => {
   return [object.metadata.name ?? '', shown((name) => !isLimit(name)), shown(isLimit), Age.of(object)];
 });
 
-export const resourceQuotas = builtinType({
+export const resourceQuotas = builtinType<ResourceQuota>({
   group: '',
   resource: 'resourcequotas',
   kind: 'ResourceQuota',

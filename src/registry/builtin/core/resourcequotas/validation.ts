@@ -5,8 +5,9 @@ import {
   Printed,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
+import type { JsonObject } from '../../../../apimachinery/json/json.js';
 import { compareUtf8, goJson } from '../../../../apimachinery/meta/meta.js';
+import type { ResourceQuotaSpec, ScopedResourceSelectorRequirement } from '../../../../apimachinery/generated/core.js';
 import { isQuotaHugePages, quantityErrors, quantityOf, resourceNameErrors } from '../../shared/resources.js';
 
 const COMPUTE = ['cpu', 'memory'];
@@ -69,23 +70,21 @@ export function amountErrors(amounts: JsonObject | undefined, path: FieldPath): 
     });
 }
 
-export const quotaSpecErrors = (spec: JsonObject, path: FieldPath): FieldError[] => [
-  ...amountErrors(objectAt(spec, 'hard'), path.child('hard')),
+export const quotaSpecErrors = (spec: ResourceQuotaSpec, path: FieldPath): FieldError[] => [
+  ...amountErrors(spec.hard, path.child('hard')),
   ...scopesErrors(spec, path.child('scopes')),
   ...selectorErrors(spec, path.child('scopeSelector', 'matchExpressions')),
 ];
 
 /** Returns the resources of the quota to which a scope does not apply. */
-const unsuited = (spec: JsonObject, scope: string): string[] =>
-  Object.keys(objectAt(spec, 'hard') ?? {}).filter(
-    (name) => isStandard(name) && SCOPES.get(scope)?.has(name) === false,
-  );
+const unsuited = (spec: ResourceQuotaSpec, scope: string): string[] =>
+  Object.keys(spec.hard ?? {}).filter((name) => isStandard(name) && SCOPES.get(scope)?.has(name) === false);
 
 const NOT_SUITED = 'unsupported scope applied to resource';
 
-function scopesErrors(spec: JsonObject, path: FieldPath): FieldError[] {
-  const value = spec['scopes'];
-  const scopes = stringsOf(value);
+function scopesErrors(spec: ResourceQuotaSpec, path: FieldPath): FieldError[] {
+  const value = spec.scopes;
+  const scopes = value ?? [];
   const errors = scopes.flatMap((scope) => [
     ...(SCOPES.has(scope) ? [] : [invalid(path, value, 'unsupported scope')]),
     ...unsuited(spec, scope).map(() => invalid(path, value, NOT_SUITED)),
@@ -93,27 +92,27 @@ function scopesErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   return [...errors, ...oppositeErrors(scopes, spec, path)];
 }
 
-function oppositeErrors(scopes: readonly string[], spec: JsonObject, path: FieldPath): FieldError[] {
+function oppositeErrors(scopes: readonly string[], spec: ResourceQuotaSpec, path: FieldPath): FieldError[] {
   return OPPOSITES.filter((pair) => pair.every((scope) => scopes.includes(scope))).map(() =>
-    invalid(path, spec['scopes'] ?? null, 'conflicting scopes'),
+    invalid(path, spec.scopes ?? null, 'conflicting scopes'),
   );
 }
 
 /** Formats the selector as Go's encoder writes the internal type. */
-function printed(expressions: readonly JsonObject[]): Printed {
+function printed(expressions: readonly ScopedResourceSelectorRequirement[]): Printed {
   const all = expressions.map((one) => {
-    const name = goJson(textAt(one, 'scopeName'));
-    const operator = goJson(textAt(one, 'operator'));
-    return `{"ScopeName":${name},"Operator":${operator},"Values":${goJson(one['values'] ?? null)}}`;
+    const name = goJson(one.scopeName ?? '');
+    const operator = goJson(one.operator ?? '');
+    return `{"ScopeName":${name},"Operator":${operator},"Values":${goJson(one.values ?? null)}}`;
   });
   return new Printed(`{"MatchExpressions":${all.length === 0 ? 'null' : `[${all.join(',')}]`}}`);
 }
 
-function selectorErrors(spec: JsonObject, path: FieldPath): FieldError[] {
-  const expressions = objectsOf(objectAt(spec, 'scopeSelector')?.['matchExpressions']);
-  const scopes = expressions.map((expression) => textAt(expression, 'scopeName'));
+function selectorErrors(spec: ResourceQuotaSpec, path: FieldPath): FieldError[] {
+  const expressions = spec.scopeSelector?.matchExpressions ?? [];
+  const scopes = expressions.map((expression) => expression.scopeName ?? '');
   const errors = expressions.flatMap((expression) => {
-    const scope = textAt(expression, 'scopeName');
+    const scope = expression.scopeName ?? '';
     return [
       ...(SCOPES.has(scope) ? [] : [invalid(path.child('scopeName'), scope, 'unsupported scope')]),
       ...unsuited(spec, scope).map(() => invalid(path, printed(expressions), NOT_SUITED)),
@@ -123,11 +122,11 @@ function selectorErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   return [...errors, ...oppositeErrors(scopes, spec, path)];
 }
 
-function expressionErrors(expression: JsonObject, path: FieldPath): FieldError[] {
-  const operator = textAt(expression, 'operator');
-  const values = stringsOf(expression['values']);
+function expressionErrors(expression: ScopedResourceSelectorRequirement, path: FieldPath): FieldError[] {
+  const operator = expression.operator ?? '';
+  const values = expression.values ?? [];
   const errors: FieldError[] = [];
-  if (WITHOUT_VALUES.includes(textAt(expression, 'scopeName')) && operator !== 'Exists') {
+  if (WITHOUT_VALUES.includes(expression.scopeName ?? '') && operator !== 'Exists') {
     errors.push(invalid(path.child('operator'), operator, MUST_EXIST));
   }
   if (operator === 'In' || operator === 'NotIn') {

@@ -1,7 +1,7 @@
 import { type FieldError, FieldPath, invalid, required, tooLong } from '../../../../apimachinery/meta/field-error.js';
 import { goKind, JsonError, parseJson } from '../../../../apimachinery/json/decode.js';
-import { isObject, objectAt, type JsonObject, textAt } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { Secret } from '../../../../apimachinery/generated/core.js';
+import { isObject, type JsonObject } from '../../../../apimachinery/json/json.js';
 import { configMapKeyErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { validateImmutableField } from '../../../../apimachinery/validation/object-meta.js';
@@ -35,8 +35,8 @@ function dockerConfigErrors(data: ReadonlyMap<string, string>, key: string): Fie
   return problem === undefined ? [] : [invalid(DATA.key(key), REDACTED, problem)];
 }
 
-function typeErrors(object: KubeObject, data: ReadonlyMap<string, string>): FieldError[] {
-  switch (object['type']) {
+function typeErrors(object: Secret, data: ReadonlyMap<string, string>): FieldError[] {
+  switch (object.type) {
     case 'kubernetes.io/service-account-token':
       return (object.metadata.annotations?.[SERVICE_ACCOUNT_NAME] ?? '') === ''
         ? [required(FieldPath.of('metadata', 'annotations').key(SERVICE_ACCOUNT_NAME))]
@@ -58,9 +58,9 @@ function typeErrors(object: KubeObject, data: ReadonlyMap<string, string>): Fiel
   }
 }
 
-function validate(object: KubeObject): FieldError[] {
+function validate(object: Secret): FieldError[] {
   const errors = validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain);
-  const data = new Map(entriesOf(object, 'data'));
+  const data = new Map(entriesOf(object.data));
   let size = 0;
   for (const [key, value] of data) {
     errors.push(...configMapKeyErrors(key, DATA.key(key)));
@@ -71,38 +71,38 @@ function validate(object: KubeObject): FieldError[] {
   return errors;
 }
 
-function warnings(object: KubeObject): string[] {
-  if (object['type'] !== 'kubernetes.io/tls') return [];
-  const data = new Map(entriesOf(object, 'data'));
+function warnings(object: Secret): string[] {
+  if (object.type !== 'kubernetes.io/tls') return [];
+  const data = new Map(entriesOf(object.data));
   const problem = keyPairProblem(decodeText(data.get('tls.crt') ?? ''), decodeText(data.get('tls.key') ?? ''));
   return problem === undefined ? [] : [problem];
 }
 
 /** Sets the type, and moves `stringData` into `data`, which is what is stored. */
-export function applySecretDefaults(object: KubeObject): void {
-  if (textAt(object, 'type') === '') object['type'] = 'Opaque';
-  const given = entriesOf(object, 'stringData');
+export function applySecretDefaults(object: Secret): void {
+  object.type ||= 'Opaque';
+  const given = entriesOf(object.stringData);
   if (given.length > 0) {
-    const data: JsonObject = { ...objectAt(object, 'data') };
+    const data = { ...object.data };
     for (const [key, value] of given) data[key] = Buffer.from(value, 'utf8').toString('base64');
-    object['data'] = data;
+    object.data = data;
   }
-  delete object['stringData'];
-  const data = objectAt(object, 'data');
+  delete object.stringData;
+  const data: JsonObject | undefined = object.data;
   // Values are bytes, which cannot be null.
   for (const key in data) if (data[key] === null) data[key] = '';
 }
 
-export const secretStrategy: Strategy = {
+export const secretStrategy: Strategy<Secret> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   prepareForUpdate: (_context, object, old) => {
-    if (textAt(object, 'type') === '') object['type'] = old['type'];
+    object.type ||= old.type ?? '';
   },
   validateCreate: (_context, object) => validate(object),
   validateUpdate: (_context, object, old) => [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),
-    ...validateImmutableField(object['type'], old['type'], FieldPath.of('type')),
+    ...validateImmutableField(object.type, old.type, FieldPath.of('type')),
     ...immutableErrors(object, old, ['data']),
     ...validate(object),
   ],

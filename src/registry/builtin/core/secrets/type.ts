@@ -1,18 +1,17 @@
-import { textAt } from '../../../../apimachinery/json/json.js';
+import type { Secret } from '../../../../apimachinery/generated/core.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { Age, tableOf } from '../../shared/table.js';
-import { entriesOf } from '../configmaps/strategy.js';
 import { applySecretDefaults, secretStrategy } from './strategy.js';
 
-const secretTable = tableOf('api/v1/secrets', (object) => [
+const secretTable = tableOf<Secret>('api/v1/secrets', (object) => [
   object.metadata.name ?? '',
-  textAt(object, 'type'),
-  entriesOf(object, 'data').length,
+  object.type ?? '',
+  Object.keys(object.data ?? {}).length,
   Age.of(object),
 ]);
 
-export const secrets = builtinType({
+export const secrets = builtinType<Secret>({
   group: '',
   resource: 'secrets',
   kind: 'Secret',
@@ -22,5 +21,5 @@ export const secrets = builtinType({
   table: secretTable,
   applyDefaults: applySecretDefaults,
   selectableFields: ['type'],
-  fields: (object) => ({ type: textAt(object, 'type') }),
+  fields: (object) => ({ type: object.type ?? '' }),
 });

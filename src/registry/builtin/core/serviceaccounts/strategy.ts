@@ -1,6 +1,6 @@
 import type { FieldError } from '../../../../apimachinery/meta/field-error.js';
+import type { ServiceAccount } from '../../../../apimachinery/generated/core.js';
 import { isObject } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../../rest/interfaces.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
@@ -8,20 +8,20 @@ import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 const ENFORCE_MOUNTABLE_SECRETS = 'kubernetes.io/enforce-mountable-secrets';
 
 /** Drops everything but the names from an account's references to secrets. */
-function cleanSecrets(object: KubeObject): void {
+function cleanSecrets(object: ServiceAccount): void {
   const { secrets } = object;
   if (!Array.isArray(secrets)) return;
-  object['secrets'] = secrets.map((secret) => {
-    const name = isObject(secret) ? secret['name'] : undefined;
+  object.secrets = secrets.map((secret) => {
+    const name = isObject(secret) ? secret.name : undefined;
     return name === undefined ? {} : { name };
   });
 }
 
-const validate = (object: KubeObject): FieldError[] =>
+const validate = (object: ServiceAccount): FieldError[] =>
   validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain);
 
-function warnings(object: KubeObject, old: KubeObject | undefined): string[] {
-  const set = (account: KubeObject | undefined): boolean =>
+function warnings(object: ServiceAccount, old: ServiceAccount | undefined): string[] {
+  const set = (account: ServiceAccount | undefined): boolean =>
     account?.metadata.annotations?.[ENFORCE_MOUNTABLE_SECRETS] !== undefined;
   if (set(old) || !set(object)) return [];
   return [
@@ -29,7 +29,7 @@ function warnings(object: KubeObject, old: KubeObject | undefined): string[] {
   ];
 }
 
-export const serviceAccountStrategy: Strategy = {
+export const serviceAccountStrategy: Strategy<ServiceAccount> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   prepareForCreate: (_context, object) => cleanSecrets(object),

@@ -1,3 +1,4 @@
+import type { TokenRequest, TokenRequestSpec } from '../../../../apimachinery/generated/authentication.js';
 import {
   newBadRequest,
   newConflict,
@@ -6,8 +7,9 @@ import {
   newNotFound,
 } from '../../../../apimachinery/meta/errors.js';
 import { type FieldError, FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringAt, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
-import { formatTime, type KubeObject, parseGroupVersion, quote } from '../../../../apimachinery/meta/meta.js';
+import type { Pod, ServiceAccount } from '../../../../apimachinery/generated/core.js';
+import type { JsonObject } from '../../../../apimachinery/json/json.js';
+import { formatTime, parseGroupVersion, quote } from '../../../../apimachinery/meta/meta.js';
 import type { ServiceAccountObjects } from '../../../../authentication/token/service-account/service-account-objects.js';
 import type {
   BoundTokenRequest,
@@ -62,10 +64,10 @@ interface Parent {
 async function create(
   dependencies: TokenRequestDependencies,
   context: RequestContext,
-  object: KubeObject,
+  object: TokenRequest,
   parent: Parent,
   validate: () => Promise<void>,
-): Promise<KubeObject> {
+): Promise<TokenRequest> {
   const { objects, clock, apiAudiences, maxExpirationSeconds, signer } = dependencies;
   const { namespace, name } = parent;
   const { metadata } = object;
@@ -78,16 +80,16 @@ async function create(
   const uid = account.metadata.uid ?? '';
   checkUid(metadata.uid ?? '', uid, name);
   const spec = ensureObject(object, 'spec');
-  const audiences = stringsOf(spec['audiences']);
+  const audiences = spec.audiences ?? [];
   const now = clock.now();
-  if (audiences.length === 0) spec['audiences'] = [...apiAudiences];
+  if (audiences.length === 0) spec.audiences = [...apiAudiences];
   Object.assign(metadata, { name, namespace, uid, creationTimestamp: formatTime(now) });
-  delete object['status'];
+  delete object.status;
   const errors = validateExpiration(spec);
   if (errors.length > 0) throw newInvalid(GVK, '', errors);
   await validate();
   const bound = await boundObject(objects, spec, parent);
-  let seconds = Number(spec['expirationSeconds']);
+  let seconds = Number(spec.expirationSeconds);
   if (maxExpirationSeconds > 0 && seconds > maxExpirationSeconds) {
     context.warn(`requested expiration of ${seconds} seconds shortened to ${maxExpirationSeconds} seconds`);
     seconds = maxExpirationSeconds;
@@ -112,7 +114,7 @@ async function create(
     kind: GVK.kind,
     apiVersion: 'authentication.k8s.io/v1',
     metadata: ordered(metadata),
-    spec: { audiences: [...asked], expirationSeconds: seconds, boundObjectRef: spec['boundObjectRef'] ?? null },
+    spec: { audiences: [...asked], expirationSeconds: seconds, boundObjectRef: spec.boundObjectRef ?? null },
     status: { token, expirationTimestamp: formatTime(now + seconds * 1000) },
   };
 }
@@ -128,7 +130,7 @@ function sign(
 }
 
 /** Puts the fields that the server sets first, as in every response. */
-function ordered(metadata: KubeObject['metadata']): KubeObject['metadata'] {
+function ordered(metadata: ServiceAccount['metadata']): ServiceAccount['metadata'] {
   const { name, generateName, namespace, uid, resourceVersion, generation, creationTimestamp, ...rest } = metadata;
   const first = { name, generateName, namespace, uid, resourceVersion, generation, creationTimestamp };
   return {
@@ -143,8 +145,8 @@ function checkUid(given: string, uid: string, name: string): void {
   throw newConflict({ group: GVK.group, resource: GVK.kind }, name, why);
 }
 
-function validateExpiration(spec: JsonObject): FieldError[] {
-  const seconds = spec['expirationSeconds'];
+function validateExpiration(spec: TokenRequestSpec): FieldError[] {
+  const seconds = spec.expirationSeconds;
   const count = Number(seconds);
   if (count < MIN_SECONDS) {
     return [invalid(expirationPath, seconds, 'may not specify a duration less than 10 minutes')];
@@ -162,7 +164,7 @@ async function require(
   kind: Kind,
   namespace: string,
   name: string,
-): Promise<KubeObject> {
+): Promise<ServiceAccount> {
   if (name === '') throw newBadRequest('Name parameter required.');
   const object = await objects.live(kind, namespace, name);
   if (object === undefined) throw newNotFound({ group: '', resource: kind }, name);
@@ -171,24 +173,24 @@ async function require(
 
 type Bound = Pick<BoundTokenRequest, 'pod' | 'secret' | 'node'>;
 
-const referenceTo = (object: KubeObject): ObjectReference => ({
+const referenceTo = (object: ServiceAccount): ObjectReference => ({
   name: object.metadata.name ?? '',
   uid: object.metadata.uid ?? '',
 });
 
 /** Returns the object that the token is bound to, besides its service account. */
-async function boundObject(objects: ServiceAccountObjects, spec: JsonObject, parent: Parent): Promise<Bound> {
-  const ref = objectAt(spec, 'boundObjectRef');
+async function boundObject(objects: ServiceAccountObjects, spec: TokenRequestSpec, parent: Parent): Promise<Bound> {
+  const ref = spec.boundObjectRef ?? undefined;
   if (ref === undefined) return {};
-  const { group, version } = parseGroupVersion(textAt(ref, 'apiVersion')) ?? { group: '', version: '' };
-  const kind = textAt(ref, 'kind');
-  const name = textAt(ref, 'name');
+  const { group, version } = parseGroupVersion(ref.apiVersion ?? '') ?? { group: '', version: '' };
+  const kind = ref.kind ?? '';
+  const name = ref.name ?? '';
   const found = await find(objects, group === '' ? kind : '', name, parent);
   if (found === undefined) {
     throw newBadRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`);
   }
   const { bound, uid } = found;
-  const wanted = textAt(ref, 'uid');
+  const wanted = ref.uid ?? '';
   if (wanted !== '' && wanted !== uid) {
     const why = `the UID in the bound object reference (${wanted}) does not match the UID in record. The object might have been deleted and then recreated`;
     throw newConflict({ group, resource: kind }, name, why);
@@ -205,14 +207,14 @@ async function find(
 ): Promise<{ bound: Bound; uid: string } | undefined> {
   switch (kind) {
     case 'Pod': {
-      const object = await require(objects, 'pods', namespace, name);
-      const podSpec = objectAt(object, 'spec');
-      if (stringAt(podSpec, 'serviceAccountName') !== account) {
+      const object: Pod = await require(objects, 'pods', namespace, name);
+      const podSpec = object.spec;
+      if (podSpec?.serviceAccountName !== account) {
         const why = `cannot bind token for serviceaccount ${quote(account)} to pod running with different serviceaccount name.`;
         throw newBadRequest(why);
       }
       const pod = referenceTo(object);
-      const nodeName = textAt(podSpec, 'nodeName');
+      const nodeName = podSpec.nodeName ?? '';
       if (nodeName === '') return { bound: { pod }, uid: pod.uid };
       const node = await objects.live('nodes', '', nodeName);
       return { bound: { pod, node: node === undefined ? { name: nodeName } : referenceTo(node) }, uid: pod.uid };

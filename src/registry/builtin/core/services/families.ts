@@ -1,6 +1,5 @@
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { Service, ServiceSpec } from '../../../../apimachinery/generated/core.js';
 import { choiceIfSet, eachErrors, ipErrors, noDuplicates } from '../../shared/checks.js';
 
 const SPEC = FieldPath.of('spec');
@@ -12,17 +11,17 @@ const POLICIES = ['PreferDualStack', 'RequireDualStack', 'SingleStack'];
 /** The only IP family of cluster IPs, as on a kube-apiserver with a single service CIDR. */
 const CONFIGURED = 'IPv4';
 
-const isHeadless = (spec: JsonObject): boolean => stringsOf(spec['clusterIPs'])[0] === 'None';
+const isHeadless = (spec: ServiceSpec): boolean => (spec.clusterIPs ?? [])[0] === 'None';
 const familyOf = (ip: string): string => (ip.includes(':') ? 'IPv6' : 'IPv4');
 const same = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((text, i) => text === b[i]);
 
 /** Validates the cluster IPs and IP families of a service by themselves. `before` is the spec of the service being updated. */
-export function addressErrors(spec: JsonObject, before: JsonObject | undefined): FieldError[] {
-  if (spec['type'] === 'ExternalName') return [];
-  const ips = stringsOf(spec['clusterIPs']);
-  const families = stringsOf(spec['ipFamilies']);
-  const errors = pairErrors(textAt(spec, 'clusterIP'), ips);
+export function addressErrors(spec: ServiceSpec, before: ServiceSpec | undefined): FieldError[] {
+  if (spec.type === 'ExternalName') return [];
+  const ips = spec.clusterIPs ?? [];
+  const families = spec.ipFamilies ?? [];
+  const errors = pairErrors(spec.clusterIP ?? '', ips);
   const again = noDuplicates();
   errors.push(
     ...eachErrors(families, FAMILIES, (family, path) => [
@@ -30,8 +29,8 @@ export function addressErrors(spec: JsonObject, before: JsonObject | undefined):
       ...again(family, path),
     ]),
   );
-  errors.push(...choiceIfSet(spec['ipFamilyPolicy'], POLICY, POLICIES));
-  const wrong = singleErrors(ips, stringsOf(before?.['clusterIPs']));
+  errors.push(...choiceIfSet(spec.ipFamilyPolicy, POLICY, POLICIES));
+  const wrong = singleErrors(ips, before?.clusterIPs ?? []);
   errors.push(...wrong);
   if (ips.length > 2) errors.push(invalid(CLUSTER_IPS, ips, 'may only hold up to 2 values'));
   if (wrong.length > 0) return errors;
@@ -68,75 +67,75 @@ function singleErrors(ips: string[], before: readonly string[]): FieldError[] {
 }
 
 /** Rejects changes of cluster IPs, unless the service is or becomes an ExternalName, or stays headless. */
-export function changedAddressErrors(spec: JsonObject, before: JsonObject): FieldError[] {
-  if (spec['type'] === 'ExternalName' || before['type'] === 'ExternalName') return [];
+export function changedAddressErrors(spec: ServiceSpec, before: ServiceSpec): FieldError[] {
+  if (spec.type === 'ExternalName' || before.type === 'ExternalName') return [];
   if (isHeadless(spec) && isHeadless(before)) return [];
-  const [ips, old] = [stringsOf(spec['clusterIPs']), stringsOf(before['clusterIPs'])];
+  const [ips, old] = [spec.clusterIPs ?? [], before.clusterIPs ?? []];
   const changed = (i: number): FieldError => invalid(CLUSTER_IPS.index(i), ips, 'may not change once set');
   if (ips.length === old.length) return old.flatMap((ip, i) => (ip === ips[i] ? [] : [changed(i)]));
   const errors: FieldError[] = [];
   if (ips.length === 0) errors.push(invalid(CLUSTER_IPS.index(0), null, 'primary clusterIP can not be unset'));
   else if (old.length > 0 && ips[0] !== old[0]) errors.push(changed(0));
-  if (ips.length < old.length && ips.length === 1 && spec['ipFamilyPolicy'] !== 'SingleStack') {
+  if (ips.length < old.length && ips.length === 1 && spec.ipFamilyPolicy !== 'SingleStack') {
     const text = "must be set to 'SingleStack' when releasing the secondary clusterIP";
-    errors.push(invalid(POLICY, spec['ipFamilyPolicy'] ?? null, text));
+    errors.push(invalid(POLICY, spec.ipFamilyPolicy ?? null, text));
   }
   return errors;
 }
 
 /** Keeps the cluster IPs that an update omits, and makes clusterIPs follow clusterIP. */
-export function followClusterIP(spec: JsonObject, before: JsonObject | undefined): void {
-  const single = textAt(spec, 'clusterIP');
-  const ips = stringsOf(spec['clusterIPs']);
+export function followClusterIP(spec: ServiceSpec, before: ServiceSpec | undefined): void {
+  const single = spec.clusterIP ?? '';
+  const ips = spec.clusterIPs ?? [];
   if (before === undefined) {
-    if (single !== '' && ips.length === 0) spec['clusterIPs'] = [single];
+    if (single !== '' && ips.length === 0) spec.clusterIPs = [single];
     return;
   }
-  const [oldSingle, oldIps] = [textAt(before, 'clusterIP'), stringsOf(before['clusterIPs'])];
-  if (before['type'] !== 'ExternalName' && spec['type'] !== 'ExternalName') {
-    if (single === '' && oldSingle !== '') spec['clusterIP'] = oldSingle;
-    if (ips.length === 0 && oldIps.length > 0) spec['clusterIPs'] = [...oldIps];
-  } else if (ips.length === 0 && oldIps.length > 0 && single === oldSingle) spec['clusterIPs'] = [...oldIps];
-  const now = textAt(spec, 'clusterIP');
-  if (now === oldSingle || !same(stringsOf(spec['clusterIPs']), oldIps)) return;
-  if (now === '') delete spec['clusterIPs'];
-  else spec['clusterIPs'] = [now];
+  const [oldSingle, oldIps] = [before.clusterIP ?? '', before.clusterIPs ?? []];
+  if (before.type !== 'ExternalName' && spec.type !== 'ExternalName') {
+    if (single === '' && oldSingle !== '') spec.clusterIP = oldSingle;
+    if (ips.length === 0 && oldIps.length > 0) spec.clusterIPs = [...oldIps];
+  } else if (ips.length === 0 && oldIps.length > 0 && single === oldSingle) spec.clusterIPs = [...oldIps];
+  const now = spec.clusterIP ?? '';
+  if (now === oldSingle || !same(spec.clusterIPs ?? [], oldIps)) return;
+  if (now === '') delete spec.clusterIPs;
+  else spec.clusterIPs = [now];
 }
 
 /** Drops the addresses of a service that becomes an ExternalName, unless the request changes them. */
-export function dropAddresses(spec: JsonObject, before: JsonObject): void {
-  if (spec['type'] !== 'ExternalName' || before['type'] === 'ExternalName') return;
-  const kept = (field: string): boolean => same(stringsOf(spec[field]), stringsOf(before[field]));
-  if (spec['clusterIP'] === before['clusterIP'] && kept('clusterIPs')) {
-    delete spec['clusterIP'];
-    delete spec['clusterIPs'];
+export function dropAddresses(spec: ServiceSpec, before: ServiceSpec): void {
+  if (spec.type !== 'ExternalName' || before.type === 'ExternalName') return;
+  const kept = (field: 'clusterIPs' | 'ipFamilies'): boolean => same(spec[field] ?? [], before[field] ?? []);
+  if (spec.clusterIP === before.clusterIP && kept('clusterIPs')) {
+    delete spec.clusterIP;
+    delete spec.clusterIPs;
   }
-  if (kept('ipFamilies')) delete spec['ipFamilies'];
-  if (spec['ipFamilyPolicy'] === before['ipFamilyPolicy']) delete spec['ipFamilyPolicy'];
+  if (kept('ipFamilies')) delete spec.ipFamilies;
+  if (spec.ipFamilyPolicy === before.ipFamilyPolicy) delete spec.ipFamilyPolicy;
 }
 
 /**
  * Sets the IP families in place, or returns the errors that prevent it. A service gets one family; a headless service without a
  * selector gets two.
  */
-export function fillFamilies(object: KubeObject, before: JsonObject | undefined): FieldError[] {
-  const spec = objectAt(object, 'spec');
-  if (spec === undefined || spec['type'] === 'ExternalName' || keepsPreferred(spec, before)) return [];
-  const selector = objectAt(spec, 'selector');
-  const open = spec['clusterIP'] === 'None' && (selector === undefined || Object.keys(selector).length === 0);
-  if (typeof spec['ipFamilyPolicy'] !== 'string') {
-    spec['ipFamilyPolicy'] = textAt(before, 'ipFamilyPolicy') || (open ? 'RequireDualStack' : 'SingleStack');
+export function fillFamilies(object: Service, before: ServiceSpec | undefined): FieldError[] {
+  const spec = object.spec;
+  if (spec === undefined || spec.type === 'ExternalName' || keepsPreferred(spec, before)) return [];
+  const selector = spec.selector;
+  const open = spec.clusterIP === 'None' && (selector === undefined || Object.keys(selector).length === 0);
+  if (typeof spec.ipFamilyPolicy !== 'string') {
+    spec.ipFamilyPolicy = before?.ipFamilyPolicy || (open ? 'RequireDualStack' : 'SingleStack');
   }
   const found = addressErrors(spec, before);
   if (found.length > 0) return found;
   const errors = [...(before === undefined ? [] : reducedErrors(spec, before)), ...inferFamilies(spec)];
   if (errors.length > 0) return errors;
-  const policy = textAt(spec, 'ipFamilyPolicy');
-  const families = stringsOf(spec['ipFamilies']);
+  const policy = spec.ipFamilyPolicy ?? '';
+  const families = spec.ipFamilies ?? [];
   if (open) {
     const first = families[0] ?? CONFIGURED;
     const both = families.length < 2 && policy !== 'SingleStack';
-    spec['ipFamilies'] = both ? [first, first === 'IPv4' ? 'IPv6' : 'IPv4'] : [first, ...families.slice(1)];
+    spec.ipFamilies = both ? [first, first === 'IPv4' ? 'IPv6' : 'IPv4'] : [first, ...families.slice(1)];
     return [];
   }
   if (policy === 'RequireDualStack') {
@@ -147,32 +146,32 @@ export function fillFamilies(object: KubeObject, before: JsonObject | undefined)
       family === CONFIGURED ? [] : [invalid(path, family, 'not configured on this cluster')],
     ),
   );
-  if (errors.length === 0 && families.length === 0) spec['ipFamilies'] = [CONFIGURED];
+  if (errors.length === 0 && families.length === 0) spec.ipFamilies = [CONFIGURED];
   return errors;
 }
 
 /** Reports whether a service prefers dual stack and the update changes nothing about that: such a service is left unchanged. */
-function keepsPreferred(spec: JsonObject, before: JsonObject | undefined): boolean {
+function keepsPreferred(spec: ServiceSpec, before: ServiceSpec | undefined): boolean {
   return (
     before !== undefined &&
-    spec['ipFamilyPolicy'] === 'PreferDualStack' &&
-    before['type'] === spec['type'] &&
-    ['ClusterIP', 'NodePort', 'LoadBalancer'].includes(textAt(spec, 'type')) &&
-    (before['ipFamilyPolicy'] ?? 'PreferDualStack') === 'PreferDualStack' &&
-    same(stringsOf(spec['clusterIPs']), stringsOf(before['clusterIPs'])) &&
-    same(stringsOf(spec['ipFamilies']), stringsOf(before['ipFamilies']))
+    spec.ipFamilyPolicy === 'PreferDualStack' &&
+    before.type === spec.type &&
+    ['ClusterIP', 'NodePort', 'LoadBalancer'].includes(spec.type ?? '') &&
+    (before.ipFamilyPolicy ?? 'PreferDualStack') === 'PreferDualStack' &&
+    same(spec.clusterIPs ?? [], before.clusterIPs ?? []) &&
+    same(spec.ipFamilies ?? [], before.ipFamilies ?? [])
   );
 }
 
 /** With SingleStack, drops the second of two unchanged values. Otherwise rejects the removal of one. */
-function reducedErrors(spec: JsonObject, before: JsonObject): FieldError[] {
+function reducedErrors(spec: ServiceSpec, before: ServiceSpec): FieldError[] {
   const errors: FieldError[] = [];
-  const policy = textAt(spec, 'ipFamilyPolicy');
+  const policy = spec.ipFamilyPolicy ?? '';
   for (const [field, what] of [
     ['clusterIPs', 'cluster IP'],
     ['ipFamilies', 'IP family'],
   ] as const) {
-    const [now, old] = [stringsOf(spec[field]), stringsOf(before[field])];
+    const [now, old] = [spec[field] ?? [], before[field] ?? []];
     if (policy === 'SingleStack') {
       if (now.length > 1 && same(now, old)) spec[field] = now.slice(0, 1);
     } else if (now.length > 0 && now.length < old.length) {
@@ -183,11 +182,11 @@ function reducedErrors(spec: JsonObject, before: JsonObject): FieldError[] {
 }
 
 /** Adds the families of cluster IPs for which none is given. */
-function inferFamilies(spec: JsonObject): FieldError[] {
+function inferFamilies(spec: ServiceSpec): FieldError[] {
   const errors: FieldError[] = [];
-  const ips = stringsOf(spec['clusterIPs']);
-  const families = stringsOf(spec['ipFamilies']);
-  const policy = textAt(spec, 'ipFamilyPolicy');
+  const ips = spec.clusterIPs ?? [];
+  const families = spec.ipFamilies ?? [];
+  const policy = spec.ipFamilyPolicy ?? '';
   if (policy === 'SingleStack') {
     const text = (what: string): string =>
       `must be 'RequireDualStack' or 'PreferDualStack' when multiple ${what} are specified`;
@@ -198,7 +197,7 @@ function inferFamilies(spec: JsonObject): FieldError[] {
     if (ip === 'None') break;
     if (i < families.length) continue;
     const family = familyOf(ip);
-    if (family === CONFIGURED) spec['ipFamilies'] = [...stringsOf(spec['ipFamilies']), family];
+    if (family === CONFIGURED) spec.ipFamilies = [...(spec.ipFamilies ?? []), family];
     else errors.push(invalid(CLUSTER_IPS.index(i), ips, `${family} is not configured on this cluster`));
   }
   return errors;

@@ -1,16 +1,15 @@
-import { objectAt, objectsOf, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { Service, ServiceSpec } from '../../../../apimachinery/generated/core.js';
 import { addressWarnings, cidrWarnings } from '../../../../apimachinery/validation/addresses.js';
 
 const HINTS = 'service.kubernetes.io/topology-aware-hints';
 const MODE = 'service.kubernetes.io/topology-mode';
 
 /** Returns kube-apiserver's warnings for a valid service. */
-export function serviceWarnings(object: KubeObject): string[] {
-  const spec = objectAt(object, 'spec') ?? {};
+export function serviceWarnings(object: Service): string[] {
+  const spec: ServiceSpec = object.spec ?? {};
   const { type, clusterIP, sessionAffinity, trafficDistribution } = spec;
-  const external = stringsOf(spec['externalIPs']);
-  const balancer = textAt(spec, 'loadBalancerIP');
+  const external = spec.externalIPs ?? [];
+  const balancer = spec.loadBalancerIP ?? '';
   const headless = type === 'ClusterIP' && clusterIP === 'None';
   const byName = type === 'ExternalName';
   const each = (field: string, texts: readonly string[], look: (path: string, text: string) => string[]): string[] =>
@@ -22,7 +21,7 @@ export function serviceWarnings(object: KubeObject): string[] {
       object.metadata.annotations?.[HINTS] !== undefined,
       `annotation ${HINTS} is deprecated, please use ${MODE} instead`,
     ),
-    ...(assigned ? each('clusterIPs', stringsOf(spec['clusterIPs']), addressWarnings) : []),
+    ...(assigned ? each('clusterIPs', spec.clusterIPs ?? [], addressWarnings) : []),
     ...when(headless && balancer !== '', 'spec.loadBalancerIP is ignored for headless services'),
     ...when(headless && external.length > 0, 'spec.externalIPs is ignored for headless services'),
     ...when(headless && sessionAffinity !== 'None', 'spec.SessionAffinity is ignored for headless services'),
@@ -32,10 +31,10 @@ export function serviceWarnings(object: KubeObject): string[] {
       'spec.externalIPs is deprecated and may no longer be implemented in some clusters',
     ),
     ...(balancer === '' ? [] : addressWarnings('spec.loadBalancerIP', balancer)),
-    ...each('loadBalancerSourceRanges', stringsOf(spec['loadBalancerSourceRanges']), cidrWarnings),
+    ...each('loadBalancerSourceRanges', spec.loadBalancerSourceRanges ?? [], cidrWarnings),
     ...when(byName && external.length > 0, 'spec.externalIPs is ignored when spec.type is "ExternalName"'),
     ...when(
-      !byName && textAt(spec, 'externalName') !== '',
+      !byName && (spec.externalName ?? '') !== '',
       'spec.externalName is ignored when spec.type is not "ExternalName"',
     ),
     ...when(
@@ -46,10 +45,10 @@ export function serviceWarnings(object: KubeObject): string[] {
 }
 
 /** Returns the warnings for the addresses in a service's status. */
-export function serviceStatusWarnings(object: KubeObject): string[] {
-  const ingress = objectsOf(objectAt(objectAt(object, 'status'), 'loadBalancer')?.['ingress']);
+export function serviceStatusWarnings(object: Service): string[] {
+  const ingress = object.status?.loadBalancer?.ingress ?? [];
   return ingress.flatMap((entry, i) => {
-    const ip = textAt(entry, 'ip');
+    const ip = entry.ip ?? '';
     return ip === '' ? [] : addressWarnings(`status.loadBalancer.ingress[${String(i)}]`, ip);
   });
 }

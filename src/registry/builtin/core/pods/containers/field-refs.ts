@@ -1,3 +1,4 @@
+import type * as core from '../../../../../apimachinery/generated/core.js';
 import {
   type FieldError,
   type FieldPath,
@@ -5,7 +6,6 @@ import {
   notSupported,
   required,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
 import type { Quantity } from '../../../../../apimachinery/meta/quantity.js';
 import { qualifiedNameErrors } from '../../../../../apimachinery/validation/name-errors.js';
 import { choiceIfSet, filePathErrors, modeErrors } from '../../../shared/checks.js';
@@ -59,9 +59,13 @@ function notConvertible(version: string, path: string): string | undefined {
 }
 
 /** Validates a reference to a field of the pod. */
-export function fieldRefErrors(ref: JsonObject, path: FieldPath, allowed: readonly string[]): FieldError[] {
-  const version = textAt(ref, 'apiVersion');
-  const field = textAt(ref, 'fieldPath');
+export function fieldRefErrors(
+  ref: core.ObjectFieldSelector,
+  path: FieldPath,
+  allowed: readonly string[],
+): FieldError[] {
+  const version = ref.apiVersion ?? '';
+  const field = ref.fieldPath ?? '';
   if (version === '') return [required(path.child('apiVersion'))];
   if (field === '') return [required(path.child('fieldPath'))];
   const problem = notConvertible(version, field);
@@ -109,28 +113,27 @@ function divisorErrors(resource: string, quantity: Quantity, path: FieldPath): F
 
 /** Validates a reference to a request or limit of a container. */
 export function resourceRefErrors(
-  ref: JsonObject,
+  ref: core.ResourceFieldSelector,
   path: FieldPath,
   containerName: 'required' | 'implied',
 ): FieldError[] {
-  const resource = textAt(ref, 'resource');
+  const resource = ref.resource ?? '';
   const errors: FieldError[] = [];
-  if (containerName === 'required' && textAt(ref, 'containerName') === '')
-    errors.push(required(path.child('containerName')));
+  if (containerName === 'required' && !ref.containerName) errors.push(required(path.child('containerName')));
   else if (resource === '') errors.push(required(path.child('resource')));
   else if (!RESOURCES.includes(resource) && !HUGE_PAGES.test(resource)) {
     errors.push(notSupported(path.child('resource'), resource, RESOURCES));
   }
-  return [...errors, ...divisorErrors(resource, quantityOf(ref['divisor']), path)];
+  return [...errors, ...divisorErrors(resource, quantityOf(ref.divisor), path)];
 }
 
 /** Validates a file with a field of the pod, or with a resource of one of its containers. */
-export function downwardFileErrors(file: JsonObject, path: FieldPath): FieldError[] {
-  const where = textAt(file, 'path');
+export function downwardFileErrors(file: core.DownwardAPIVolumeFile, path: FieldPath): FieldError[] {
+  const where = file.path ?? '';
   const errors = where === '' ? [required(path.child('path'))] : [];
   errors.push(...filePathErrors(where, path.child('path')));
-  const field = objectAt(file, 'fieldRef');
-  const resource = objectAt(file, 'resourceFieldRef');
+  const field = file.fieldRef;
+  const resource = file.resourceFieldRef;
   if (field !== undefined) {
     errors.push(...fieldRefErrors(field, path.child('fieldRef'), FILE_FIELDS));
     const why = 'fieldRef and resourceFieldRef can not be specified simultaneously';
@@ -138,5 +141,5 @@ export function downwardFileErrors(file: JsonObject, path: FieldPath): FieldErro
   } else if (resource !== undefined) {
     errors.push(...resourceRefErrors(resource, path.child('resourceFieldRef'), 'required'));
   } else errors.push(required(path, 'one of fieldRef and resourceFieldRef is required'));
-  return [...errors, ...modeErrors(file['mode'], path.child('mode'))];
+  return [...errors, ...modeErrors(file.mode, path.child('mode'))];
 }

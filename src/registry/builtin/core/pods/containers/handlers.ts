@@ -5,8 +5,9 @@ import {
   invalid,
   required,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../../../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
 import { regexError } from '../../../../../apimachinery/validation/names.js';
+import type * as core from '../../../../../apimachinery/generated/core.js';
 import { choiceIfSet, integerOf, notNegative, portErrors } from '../../../shared/checks.js';
 import { numberOf } from '../../../shared/fields.js';
 
@@ -23,31 +24,34 @@ function headerErrors(name: string, path: FieldPath): FieldError[] {
   return [invalid(path, name, why)];
 }
 
-const httpGet: Check = (action, path) => {
-  const errors = textAt(action, 'path') === '' ? [required(path.child('path'))] : [];
-  errors.push(...portErrors(action['port'], path.child('port')));
-  errors.push(...choiceIfSet(textAt(action, 'scheme'), path.child('scheme'), ['HTTP', 'HTTPS']));
-  const headers = objectsOf(action['httpHeaders']).map((header) => textAt(header, 'name'));
+const httpGet: Check = (action: core.HTTPGetAction, path) => {
+  const errors = !action.path ? [required(path.child('path'))] : [];
+  errors.push(...portErrors(action.port, path.child('port')));
+  errors.push(...choiceIfSet(action.scheme ?? '', path.child('scheme'), ['HTTP', 'HTTPS']));
+  const headers = (action.httpHeaders ?? []).map((header) => header.name ?? '');
   return [...errors, ...headers.flatMap((name) => headerErrors(name, path.child('httpHeaders')))];
 };
 
-const sleep: Check = (action, path, grace) => {
-  const seconds = integerOf(action['seconds']) ?? 0;
+const sleep: Check = (action: core.SleepAction, path, grace) => {
+  const seconds = integerOf(action.seconds) ?? 0;
   if (grace === undefined || (seconds >= 0 && seconds <= grace)) return [];
   const why = `must be non-negative and less than terminationGracePeriodSeconds (${String(grace)})`;
   return [invalid(path, seconds, why)];
 };
 
 const ACTIONS: readonly (readonly [string, Check])[] = [
-  ['exec', (action, path) => (stringsOf(action['command']).length === 0 ? [required(path.child('command'))] : [])],
+  [
+    'exec',
+    (action: core.ExecAction, path) => ((action.command ?? []).length === 0 ? [required(path.child('command'))] : []),
+  ],
   ['httpGet', httpGet],
-  ['tcpSocket', (action, path) => portErrors(action['port'], path.child('port'))],
-  ['grpc', (action, path) => portErrors(numberOf(action['port']), path.child('port'))],
+  ['tcpSocket', (action: core.TCPSocketAction, path) => portErrors(action.port, path.child('port'))],
+  ['grpc', (action: core.GRPCAction, path) => portErrors(numberOf(action.port), path.child('port'))],
   ['sleep', sleep],
 ];
 
 /** Validates a handler: it must have exactly one of the actions in `kinds`. */
-function handlerErrors(handler: JsonObject, path: FieldPath, grace: Grace, kinds: readonly string[]): FieldError[] {
+function handlerErrors(handler: core.Probe, path: FieldPath, grace: Grace, kinds: readonly string[]): FieldError[] {
   const errors: FieldError[] = [];
   let count = 0;
   for (const [field, check] of ACTIONS) {
@@ -63,12 +67,18 @@ function handlerErrors(handler: JsonObject, path: FieldPath, grace: Grace, kinds
 
 const PROBED = ['exec', 'httpGet', 'tcpSocket', 'grpc'];
 const HOOKED = ['exec', 'httpGet', 'tcpSocket', 'sleep'];
-const SECONDS = ['initialDelaySeconds', 'timeoutSeconds', 'periodSeconds', 'successThreshold', 'failureThreshold'];
+const SECONDS = [
+  'initialDelaySeconds',
+  'timeoutSeconds',
+  'periodSeconds',
+  'successThreshold',
+  'failureThreshold',
+] as const;
 
-function probeErrors(probe: JsonObject, path: FieldPath, grace: Grace): FieldError[] {
+function probeErrors(probe: core.Probe, path: FieldPath, grace: Grace): FieldError[] {
   const errors = handlerErrors(probe, path, grace, PROBED);
   errors.push(...SECONDS.flatMap((field) => notNegative(probe[field], path.child(field))));
-  const ends = integerOf(probe['terminationGracePeriodSeconds']);
+  const ends = integerOf(probe.terminationGracePeriodSeconds);
   if (ends !== undefined && ends <= 0) {
     errors.push(invalid(path.child('terminationGracePeriodSeconds'), ends, 'must be greater than 0'));
   }
@@ -76,27 +86,27 @@ function probeErrors(probe: JsonObject, path: FieldPath, grace: Grace): FieldErr
 }
 
 /** Validates the liveness, readiness and startup probes of a container. */
-export function probesErrors(container: JsonObject, path: FieldPath, grace: Grace): FieldError[] {
-  return ['livenessProbe', 'readinessProbe', 'startupProbe'].flatMap((name) => {
-    const probe = objectAt(container, name);
+export function probesErrors(container: core.Container, path: FieldPath, grace: Grace): FieldError[] {
+  return (['livenessProbe', 'readinessProbe', 'startupProbe'] as const).flatMap((name) => {
+    const probe = container[name];
     if (probe === undefined) return [];
     const at = path.child(name);
     const errors = probeErrors(probe, at, grace);
     if (name === 'readinessProbe') {
-      const ends = integerOf(probe['terminationGracePeriodSeconds']);
+      const ends = integerOf(probe.terminationGracePeriodSeconds);
       const why = 'must not be set for readinessProbes';
       return ends === undefined ? errors : [...errors, invalid(at.child('terminationGracePeriodSeconds'), ends, why)];
     }
-    const successes = numberOf(probe['successThreshold']);
+    const successes = numberOf(probe.successThreshold);
     return successes === 1 ? errors : [...errors, invalid(at.child('successThreshold'), successes, 'must be 1')];
   });
 }
 
 /** Validates the postStart and preStop hooks of a container. */
-export function lifecycleErrors(container: JsonObject, path: FieldPath, grace: Grace): FieldError[] {
-  const lifecycle = objectAt(container, 'lifecycle');
-  return ['postStart', 'preStop'].flatMap((name) => {
-    const handler = objectAt(lifecycle, name);
+export function lifecycleErrors(container: core.Container, path: FieldPath, grace: Grace): FieldError[] {
+  const lifecycle = container.lifecycle;
+  return (['postStart', 'preStop'] as const).flatMap((name) => {
+    const handler = lifecycle?.[name];
     return handler === undefined ? [] : handlerErrors(handler, path.child('lifecycle', name), grace, HOOKED);
   });
 }

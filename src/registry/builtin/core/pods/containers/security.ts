@@ -8,19 +8,28 @@ import {
   required,
   tooLong,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringsOf, textAt } from '../../../../../apimachinery/json/json.js';
 import { internalJson } from '../../../../../apimachinery/scheme/internal-diff.js';
-import { choice, choiceIfSet, descendingPathErrors, eachErrors, idErrors, itemErrors } from '../../../shared/checks.js';
+import type * as core from '../../../../../apimachinery/generated/core.js';
+import {
+  choice,
+  choiceIfSet,
+  descendingPathErrors,
+  eachErrors,
+  fieldErrors,
+  idErrors,
+  itemErrors,
+  oneOf,
+} from '../../../shared/checks.js';
 import { windowsOptionErrors } from './windows.js';
 
 const PROFILES = ['Localhost', 'RuntimeDefault', 'Unconfined'];
 const PATH_MAX = 4095;
 
-function seccompErrors(profile: JsonObject | undefined, path: FieldPath): FieldError[] {
+function seccompErrors(profile: core.SeccompProfile | undefined, path: FieldPath): FieldError[] {
   if (profile === undefined) return [];
-  const type = textAt(profile, 'type');
+  const type = profile.type ?? '';
   const errors = choice(type, path.child('type'), PROFILES, 'type is required when seccompProfile is set');
-  const local = profile['localhostProfile'];
+  const local = profile.localhostProfile;
   const at = path.child('localhostProfile');
   if (type === 'Localhost') {
     if (typeof local === 'string') errors.push(...descendingPathErrors(local, at));
@@ -33,10 +42,10 @@ function seccompErrors(profile: JsonObject | undefined, path: FieldPath): FieldE
 }
 
 /** Validates an AppArmor profile of a pod or container. */
-export function appArmorErrors(profile: JsonObject | undefined, path: FieldPath): FieldError[] {
+export function appArmorErrors(profile: core.AppArmorProfile | undefined, path: FieldPath): FieldError[] {
   if (profile === undefined) return [];
-  const type = textAt(profile, 'type');
-  const local = profile['localhostProfile'];
+  const type = profile.type ?? '';
+  const local = profile.localhostProfile;
   const at = path.child('localhostProfile');
   if (type !== 'Localhost') {
     const errors = choice(type, path.child('type'), PROFILES, 'type is required when appArmorProfile is set');
@@ -54,8 +63,8 @@ export function appArmorErrors(profile: JsonObject | undefined, path: FieldPath)
   return errors;
 }
 
-function procMountErrors(context: JsonObject, path: FieldPath, hostUsers: boolean): FieldError[] {
-  const mount = context['procMount'];
+function procMountErrors(context: core.SecurityContext, path: FieldPath, hostUsers: boolean): FieldError[] {
+  const mount = context.procMount;
   if (typeof mount !== 'string') return [];
   const at = path.child('procMount');
   const errors = choiceIfSet(mount, at, ['Default', 'Unmasked']);
@@ -63,33 +72,31 @@ function procMountErrors(context: JsonObject, path: FieldPath, hostUsers: boolea
   return hostUsers && mount === 'Unmasked' ? [...errors, invalid(at, mount, why)] : errors;
 }
 
-function escalationErrors(context: JsonObject, path: FieldPath): FieldError[] {
-  if (context['allowPrivilegeEscalation'] !== false) return [];
+function escalationErrors(context: core.SecurityContext, path: FieldPath): FieldError[] {
+  if (context.allowPrivilegeEscalation !== false) return [];
   const refuse = (what: string): FieldError => {
     const shown = new Printed(internalJson('PodSpec', ['Containers', 'SecurityContext'], context));
     return invalid(path, shown, `cannot set \`allowPrivilegeEscalation\` to false and ${what}`);
   };
-  const errors = context['privileged'] === true ? [refuse('`privileged` to true')] : [];
-  const added = stringsOf(objectAt(context, 'capabilities')?.['add']).filter((name) => name === 'CAP_SYS_ADMIN');
+  const errors = context.privileged === true ? [refuse('`privileged` to true')] : [];
+  const added = (context.capabilities?.add ?? []).filter((name) => name === 'CAP_SYS_ADMIN');
   return [...errors, ...added.map(() => refuse('`capabilities.Add` CAP_SYS_ADMIN'))];
 }
 
 /** Validates the security context of a container. Privileged ones are not allowed, as in a kube-apiserver without further flags. */
-export function containerSecurityErrors(container: JsonObject, path: FieldPath, hostUsers: boolean): FieldError[] {
-  const context = objectAt(container, 'securityContext');
+export function containerSecurityErrors(container: core.Container, path: FieldPath, hostUsers: boolean): FieldError[] {
+  const context = container.securityContext;
   if (context === undefined) return [];
-  const errors =
-    context['privileged'] === true ? [forbidden(path.child('privileged'), 'disallowed by cluster policy')] : [];
-  return [
-    ...errors,
-    ...idErrors(context['runAsUser'], path.child('runAsUser')),
-    ...idErrors(context['runAsGroup'], path.child('runAsGroup')),
-    ...procMountErrors(context, path, hostUsers),
-    ...seccompErrors(objectAt(context, 'seccompProfile'), path.child('seccompProfile')),
-    ...escalationErrors(context, path),
-    ...windowsOptionErrors(objectAt(context, 'windowsOptions'), path.child('windowsOptions')),
-    ...appArmorErrors(objectAt(context, 'appArmorProfile'), path.child('appArmorProfile')),
-  ];
+  return fieldErrors(context, path, {
+    privileged: (given, at) => (given === true ? [forbidden(at, 'disallowed by cluster policy')] : []),
+    runAsUser: idErrors,
+    runAsGroup: idErrors,
+    procMount: () => procMountErrors(context, path, hostUsers),
+    seccompProfile: seccompErrors,
+    allowPrivilegeEscalation: () => escalationErrors(context, path),
+    windowsOptions: windowsOptionErrors,
+    appArmorProfile: appArmorErrors,
+  });
 }
 
 const SYSCTL = '^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$';
@@ -117,10 +124,10 @@ function namespaceOf(sysctl: string): 'net' | 'ipc' | undefined {
   return name.startsWith('net.') ? 'net' : undefined;
 }
 
-function sysctlErrors(context: JsonObject, spec: JsonObject, path: FieldPath): FieldError[] {
+function sysctlErrors(context: core.PodSecurityContext, spec: core.PodSpec, path: FieldPath): FieldError[] {
   const seen = new Set<string>();
   return itemErrors(context, 'sysctls', path, (sysctl, sysctlPath) => {
-    const name = textAt(sysctl, 'name');
+    const name = sysctl.name ?? '';
     const at = sysctlPath.child('name');
     const errors: FieldError[] = [];
     if (name === '') errors.push(required(at));
@@ -130,9 +137,9 @@ function sysctlErrors(context: JsonObject, spec: JsonObject, path: FieldPath): F
     } else if (seen.has(name)) errors.push(duplicate(at, name));
     seen.add(name);
     const namespace = namespaceOf(name);
-    if (namespace === 'net' && spec['hostNetwork'] === true) {
+    if (namespace === 'net' && spec.hostNetwork === true) {
       errors.push(invalid(at, name, "may not be specified when 'hostNetwork' is true"));
-    } else if (namespace === 'ipc' && spec['hostIPC'] === true) {
+    } else if (namespace === 'ipc' && spec.hostIPC === true) {
       errors.push(invalid(at, name, "may not be specified when 'hostIPC' is true"));
     }
     return errors;
@@ -140,26 +147,26 @@ function sysctlErrors(context: JsonObject, spec: JsonObject, path: FieldPath): F
 }
 
 /** Refuses a process namespace that the containers share, in a pod that has that of the host. */
-export function sharedProcessErrors(spec: JsonObject, path: FieldPath): FieldError[] {
-  if (spec['shareProcessNamespace'] !== true || spec['hostPID'] !== true) return [];
+export function sharedProcessErrors(spec: core.PodSpec, path: FieldPath): FieldError[] {
+  if (spec.shareProcessNamespace !== true || spec.hostPID !== true) return [];
   const why = 'ShareProcessNamespace and HostPID cannot both be enabled';
   return [invalid(path.child('shareProcessNamespace'), true, why)];
 }
 
 /** Validates the security context of a pod. */
-export function podSecurityErrors(spec: JsonObject, path: FieldPath): FieldError[] {
-  const context = objectAt(spec, 'securityContext') ?? {};
-  const errors = ['fsGroup', 'runAsUser', 'runAsGroup'].flatMap((field) => idErrors(context[field], path.child(field)));
-  const groups = context['supplementalGroups'];
-  if (Array.isArray(groups)) errors.push(...eachErrors(groups, path.child('supplementalGroups'), idErrors));
-  return [
-    ...errors,
-    ...sysctlErrors(context, spec, path),
-    ...choiceIfSet(context['fsGroupChangePolicy'], path.child('fsGroupChangePolicy'), ['Always', 'OnRootMismatch']),
-    ...seccompErrors(objectAt(context, 'seccompProfile'), path.child('seccompProfile')),
-    ...windowsOptionErrors(objectAt(context, 'windowsOptions'), path.child('windowsOptions')),
-    ...appArmorErrors(objectAt(context, 'appArmorProfile'), path.child('appArmorProfile')),
-    ...choiceIfSet(context['supplementalGroupsPolicy'], path.child('supplementalGroupsPolicy'), ['Merge', 'Strict']),
-    ...choiceIfSet(context['seLinuxChangePolicy'], path.child('seLinuxChangePolicy'), ['MountOption', 'Recursive']),
-  ];
+export function podSecurityErrors(spec: core.PodSpec, path: FieldPath): FieldError[] {
+  const context: core.PodSecurityContext = spec.securityContext ?? {};
+  return fieldErrors(context, path, {
+    fsGroup: idErrors,
+    runAsUser: idErrors,
+    runAsGroup: idErrors,
+    supplementalGroups: (groups, at) => eachErrors(groups, at, idErrors),
+    sysctls: () => sysctlErrors(context, spec, path),
+    fsGroupChangePolicy: oneOf('Always', 'OnRootMismatch'),
+    seccompProfile: seccompErrors,
+    windowsOptions: windowsOptionErrors,
+    appArmorProfile: appArmorErrors,
+    supplementalGroupsPolicy: oneOf('Merge', 'Strict'),
+    seLinuxChangePolicy: oneOf('MountOption', 'Recursive'),
+  });
 }

@@ -1,7 +1,7 @@
 import { type FieldError, type FieldPath, forbidden, invalid } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
 import { emptyMembersOf } from '../../../../../apimachinery/scheme/empty-members.js';
 import { subdomainErrors } from '../../../../../apimachinery/validation/name-errors.js';
+import type * as core from '../../../../../apimachinery/generated/core.js';
 
 const MAX_SPEC = 64 * 1024;
 const MAX_DOMAIN = 256;
@@ -40,12 +40,15 @@ function userProblems(name: string): string[] {
 }
 
 /** Validates the options of Windows containers. */
-export function windowsOptionErrors(options: JsonObject | undefined, path: FieldPath): FieldError[] {
+export function windowsOptionErrors(
+  options: core.WindowsSecurityContextOptions | undefined,
+  path: FieldPath,
+): FieldError[] {
   if (options === undefined) return [];
   const errors: FieldError[] = [];
-  const name = options['gmsaCredentialSpecName'];
+  const name = options.gmsaCredentialSpecName;
   if (typeof name === 'string') errors.push(...subdomainErrors(name, path.child('gmsaCredentialSpecName')));
-  const spec = options['gmsaCredentialSpec'];
+  const spec = options.gmsaCredentialSpec;
   if (typeof spec === 'string') {
     const at = path.child('gmsaCredentialSpec');
     if (spec === '') errors.push(invalid(at, spec, 'gmsaCredentialSpec cannot be an empty string'));
@@ -53,23 +56,24 @@ export function windowsOptionErrors(options: JsonObject | undefined, path: Field
       errors.push(invalid(at, spec, `gmsaCredentialSpec size must be under ${String(MAX_SPEC / 1024)} KiB`));
     }
   }
-  const user = options['runAsUserName'];
+  const user = options.runAsUserName;
   if (typeof user !== 'string') return errors;
   return [...errors, ...userProblems(user).map((why) => invalid(path.child('runAsUserName'), user, why))];
 }
 
-type Containers = readonly (readonly [container: JsonObject, path: FieldPath])[];
+type Containers = readonly (readonly [container: core.Container, path: FieldPath])[];
 
-const contextOf = (holder: JsonObject): JsonObject => objectAt(holder, 'securityContext') ?? {};
-const optionsOf = (holder: JsonObject): JsonObject | undefined => objectAt(contextOf(holder), 'windowsOptions');
+const optionsOf = ({
+  securityContext,
+}: core.PodSpec | core.Container): core.WindowsSecurityContextOptions | undefined => securityContext?.windowsOptions;
 
 /** Requires either all containers of a pod or none to be host processes. */
-export function hostProcessErrors(spec: JsonObject, containers: Containers, path: FieldPath): FieldError[] {
-  const whole = optionsOf(spec)?.['hostProcess'];
+export function hostProcessErrors(spec: core.PodSpec, containers: Containers, path: FieldPath): FieldError[] {
+  const whole = optionsOf(spec)?.hostProcess;
   const errors: FieldError[] = [];
   let count = 0;
   for (const [container, at] of containers) {
-    const own = optionsOf(container)?.['hostProcess'];
+    const own = optionsOf(container)?.hostProcess;
     if (typeof whole === 'boolean' && typeof own === 'boolean' && whole !== own) {
       const why = `pod hostProcess value must be identical if both are specified, was ${String(whole)}`;
       errors.push(invalid(at.child('securityContext', 'windowsOptions', 'hostProcess'), own, why));
@@ -81,7 +85,7 @@ export function hostProcessErrors(spec: JsonObject, containers: Containers, path
     const why = 'If pod contains any hostProcess containers then all containers must be HostProcess containers';
     errors.push(invalid(path, '', why));
   }
-  if (spec['hostNetwork'] !== true) {
+  if (spec.hostNetwork !== true) {
     const why = 'hostNetwork must be true if pod contains any hostProcess containers';
     errors.push(invalid(path.child('hostNetwork'), false, why));
   }
@@ -119,12 +123,12 @@ const CONTAINER_FIELDS = [
   'runAsGroup',
 ];
 
-function isSet(spec: JsonObject, field: string): boolean {
+function isSet(spec: core.PodSpec, field: string): boolean {
   const [name = '', member] = field.split('.');
   if (member === undefined) {
     return field === 'hostPID' || field === 'hostIPC' ? spec[name] === true : typeof spec[name] === 'boolean';
   }
-  const context = contextOf(spec);
+  const context: core.PodSecurityContext = spec.securityContext ?? {};
   const value = context[member];
   if (member === 'sysctls') return Array.isArray(value) && value.length > 0;
   const empty = member === 'supplementalGroups' ? emptyMembersOf(context)?.[member] : undefined;
@@ -132,13 +136,13 @@ function isSet(spec: JsonObject, field: string): boolean {
 }
 
 /** Rejects the fields that a pod of the given operating system cannot have. */
-export function osErrors(spec: JsonObject, containers: Containers, path: FieldPath, os: string): FieldError[] {
+export function osErrors(spec: core.PodSpec, containers: Containers, path: FieldPath, os: string): FieldError[] {
   if (os === 'windows') {
     const why = 'cannot be set for a windows pod';
     return [
       ...POD_FIELDS.filter((field) => isSet(spec, field)).map((field) => forbidden(path.child(field), why)),
       ...containers.flatMap(([container, at]) =>
-        CONTAINER_FIELDS.filter((field) => (contextOf(container)[field] ?? null) !== null).map((field) =>
+        CONTAINER_FIELDS.filter((field) => (container.securityContext?.[field] ?? null) !== null).map((field) =>
           forbidden(at.child('securityContext', field), why),
         ),
       ),

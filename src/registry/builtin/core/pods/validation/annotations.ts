@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type FieldError, FieldPath, forbidden, invalid } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt, textOf } from '../../../../../apimachinery/json/json.js';
-import { type KubeObject, quote } from '../../../../../apimachinery/meta/meta.js';
+import type * as core from '../../../../../apimachinery/generated/core.js';
+import { quote } from '../../../../../apimachinery/meta/meta.js';
 import { descendingPathErrors } from '../../../shared/checks.js';
 import { allContainers } from '../containers/container-lists.js';
 import { MIRROR_ANNOTATION } from '../fields.js';
@@ -25,12 +25,12 @@ function seccompErrors(profile: string, path: FieldPath): FieldError[] {
 }
 
 /** Validates the annotations of a pod that have a meaning in Kubernetes. `old` is undefined for a create. */
-export function annotationErrors(pod: KubeObject, old: KubeObject | undefined): FieldError[] {
+export function annotationErrors(pod: core.Pod, old: core.Pod | undefined): FieldError[] {
   const annotations = pod.metadata.annotations ?? {};
-  const spec = objectAt(pod, 'spec') ?? {};
+  const spec: core.PodSpec = pod.spec ?? {};
   const errors: FieldError[] = [];
   const mirror = annotations[MIRROR_ANNOTATION];
-  if (mirror !== undefined && textAt(spec, 'nodeName') === '') {
+  if (mirror !== undefined && !spec.nodeName) {
     errors.push(
       invalid(ANNOTATIONS.key(MIRROR_ANNOTATION), mirror, 'must set spec.nodeName if mirror pod annotation is set'),
     );
@@ -46,7 +46,7 @@ export function annotationErrors(pod: KubeObject, old: KubeObject | undefined): 
   for (const key of keys.filter((one) => one.startsWith(SECCOMP_CONTAINER))) {
     errors.push(...seccompErrors(annotations[key] ?? '', ANNOTATIONS.child(key)));
   }
-  const names = new Set(allContainers(spec, FieldPath.empty).map(([{ name }]) => textOf(name)));
+  const names = new Set(allContainers(spec, FieldPath.empty).map(([{ name = '' }]) => name));
   for (const key of keys.filter((one) => one.startsWith(APP_ARMOR))) {
     const name = key.slice(APP_ARMOR.length);
     const profile = annotations[key] ?? '';
@@ -59,7 +59,7 @@ export function annotationErrors(pod: KubeObject, old: KubeObject | undefined): 
 }
 
 /** Rejects changes of annotations that are immutable. */
-export function annotationChangeErrors(pod: KubeObject, old: KubeObject): FieldError[] {
+export function annotationChangeErrors(pod: core.Pod, old: core.Pod): FieldError[] {
   const now = pod.metadata.annotations ?? {};
   const before = old.metadata.annotations ?? {};
   const fixed = (key: string): string | undefined =>
@@ -86,16 +86,18 @@ export function annotationChangeErrors(pod: KubeObject, old: KubeObject): FieldE
 }
 
 /** Requires the annotations and fields of a created pod to specify the same profiles. */
-export function profileMatchErrors(pod: KubeObject): FieldError[] {
-  const spec = objectAt(pod, 'spec') ?? {};
+export function profileMatchErrors(pod: core.Pod): FieldError[] {
+  const spec: core.PodSpec = pod.spec ?? {};
   const at = FieldPath.of('spec');
   const annotations = pod.metadata.annotations ?? {};
   const containers = allContainers(spec, at);
-  const own = (holder: JsonObject, name: string): JsonObject | undefined =>
-    objectAt(objectAt(holder, 'securityContext'), name);
+  const own = (
+    holder: core.PodSpec | core.Container,
+    name: 'seccompProfile' | 'appArmorProfile',
+  ): Profile | undefined => holder.securityContext?.[name];
   const errors = [
     [SECCOMP_POD, spec, at] as const,
-    ...containers.map(([one, path]) => [`${SECCOMP_CONTAINER}${textAt(one, 'name')}`, one, path] as const),
+    ...containers.map(([one, path]) => [`${SECCOMP_CONTAINER}${one.name ?? ''}`, one, path] as const),
   ].flatMap(([key, holder, path]) =>
     mismatch(
       'seccomp',
@@ -104,19 +106,21 @@ export function profileMatchErrors(pod: KubeObject): FieldError[] {
       path.child('securityContext', 'seccompProfile'),
     ),
   );
-  if (objectAt(spec, 'os')?.['name'] === 'windows') return errors;
+  if (spec.os?.name === 'windows') return errors;
   const shared = own(spec, 'appArmorProfile');
   return [
     ...errors,
     ...containers.flatMap(([one, path]) => {
       const profile = own(one, 'appArmorProfile') ?? shared;
-      const given = annotations[`${APP_ARMOR}${textAt(one, 'name')}`];
+      const given = annotations[`${APP_ARMOR}${one.name ?? ''}`];
       return mismatch('apparmor', given, profile, path.child('securityContext', 'appArmorProfile'));
     }),
   ];
 }
 
-function profileOf(annotation: string): JsonObject | undefined {
+type Profile = core.SeccompProfile | core.AppArmorProfile;
+
+function profileOf(annotation: string): Profile | undefined {
   if (annotation === 'unconfined') return { type: 'Unconfined' };
   if (annotation === 'runtime/default') return { type: 'RuntimeDefault' };
   const local = annotation.startsWith('localhost/') ? annotation.slice('localhost/'.length) : '';
@@ -124,20 +128,20 @@ function profileOf(annotation: string): JsonObject | undefined {
 }
 
 /** Copies the AppArmor profiles in annotations to the fields of containers, unless the container has a profile or the pod has the same one. */
-export function appArmorAnnotationsToFields(pod: KubeObject, warn: (text: string) => void): void {
-  const spec = objectAt(pod, 'spec') ?? {};
-  if (objectAt(spec, 'os')?.['name'] === 'windows') return;
-  const shared = objectAt(objectAt(spec, 'securityContext'), 'appArmorProfile');
+export function appArmorAnnotationsToFields(pod: core.Pod, warn: (text: string) => void): void {
+  const spec: core.PodSpec = pod.spec ?? {};
+  if (spec.os?.name === 'windows') return;
+  const shared = spec.securityContext?.appArmorProfile;
   for (const [container] of allContainers(spec, FieldPath.empty)) {
-    const key = `${APP_ARMOR}${textAt(container, 'name')}`;
+    const key = `${APP_ARMOR}${container.name ?? ''}`;
     const annotation = pod.metadata.annotations?.[key];
-    const context = objectAt(container, 'securityContext');
-    if (annotation === undefined || objectAt(context, 'appArmorProfile') !== undefined) continue;
+    const context = container.securityContext;
+    if (annotation === undefined || context?.appArmorProfile !== undefined) continue;
     const named = profileOf(annotation);
     const profile = appArmorErrors(named, FieldPath.empty).length > 0 ? undefined : named;
     if (profile !== undefined) {
       if (isDeepStrictEqual(profile, shared)) continue;
-      container['securityContext'] = { ...context, appArmorProfile: profile };
+      container.securityContext = { ...context, appArmorProfile: profile };
     }
     warn(`${ANNOTATIONS.key(key).toString()}: deprecated since v1.30; use the "appArmorProfile" field instead`);
   }
@@ -146,11 +150,11 @@ export function appArmorAnnotationsToFields(pod: KubeObject, warn: (text: string
 function mismatch(
   what: 'seccomp' | 'apparmor',
   given: string | undefined,
-  profile: JsonObject | undefined,
+  profile: Profile | undefined,
   path: FieldPath,
 ): FieldError[] {
   if (given === undefined || profile === undefined) return [];
-  const type = profile['type'];
+  const type = profile.type;
   const wrongType = [forbidden(path.child('type'), `${what} type in annotation and field must match`)];
   if (type === 'Unconfined') return given === 'unconfined' ? [] : wrongType;
   if (type === 'RuntimeDefault') {
@@ -158,7 +162,7 @@ function mismatch(
   }
   if (type !== 'Localhost') return [];
   if (!given.startsWith('localhost/')) return wrongType;
-  return profile['localhostProfile'] === given.slice('localhost/'.length)
+  return profile.localhostProfile === given.slice('localhost/'.length)
     ? []
     : [forbidden(path.child('localhostProfile'), `${what} profile in annotation and field must match`)];
 }

@@ -1,7 +1,7 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringsOf, textAt } from '../../../../../apimachinery/json/json.js';
 import { toFieldErrors } from '../../../../../apimachinery/validation/name-errors.js';
 import { maxLenCharacters, regexError } from '../../../../../apimachinery/validation/names.js';
+import type { PodSpec } from '../../../../../apimachinery/generated/core.js';
 import { eachErrors, ipErrors, itemErrors } from '../../../shared/checks.js';
 
 const MAX_SERVERS = 3;
@@ -24,10 +24,10 @@ function searchProblems(name: string): string[] {
 const searchErrors = toFieldErrors(searchProblems);
 
 /** Validates the DNS policy and the DNS configuration of a pod. */
-export function dnsErrors(spec: JsonObject, path: FieldPath): FieldError[] {
-  const config = objectAt(spec, 'dnsConfig');
-  const servers = stringsOf(config?.['nameservers']);
-  if (spec['dnsPolicy'] === 'None') {
+export function dnsErrors(spec: PodSpec, path: FieldPath): FieldError[] {
+  const config = spec.dnsConfig;
+  const servers = config?.nameservers ?? [];
+  if (spec.dnsPolicy === 'None') {
     if (config === undefined) return [required(path, 'must provide `dnsConfig` when `dnsPolicy` is None')];
     const why = 'must provide at least one DNS nameserver when `dnsPolicy` is None';
     if (servers.length === 0) return [required(path.child('nameservers'), why)];
@@ -38,7 +38,7 @@ export function dnsErrors(spec: JsonObject, path: FieldPath): FieldError[] {
     errors.push(invalid(serversAt, servers, `must not have more than ${String(MAX_SERVERS)} nameservers`));
   }
   errors.push(...eachErrors(servers, serversAt, ipErrors));
-  const searches = stringsOf(config?.['searches']);
+  const searches = config?.searches ?? [];
   const at = path.child('searches');
   if (searches.length > MAX_SEARCHES) {
     errors.push(invalid(at, searches, `must not have more than ${String(MAX_SEARCHES)} search paths`));
@@ -53,7 +53,7 @@ export function dnsErrors(spec: JsonObject, path: FieldPath): FieldError[] {
       search === '.' ? [] : searchErrors(search.replace(/\.$/, ''), searchPath),
     ),
     ...itemErrors(config, 'options', path, (option, optionPath) =>
-      textAt(option, 'name') === '' ? [required(optionPath, 'must not be empty')] : [],
+      !option.name ? [required(optionPath, 'must not be empty')] : [],
     ),
   ];
 }

@@ -1,19 +1,20 @@
 import { type FieldError, FieldPath, invalid, Printed } from '../../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt, objectsOf } from '../../../../../apimachinery/json/json.js';
+import { deepEqual, type JsonObject } from '../../../../../apimachinery/json/json.js';
 import { emptyMembersOf } from '../../../../../apimachinery/scheme/empty-members.js';
 import { internalJson } from '../../../../../apimachinery/scheme/internal-diff.js';
+import type { Affinity, NodeAffinity, NodeSelectorTerm, PodSpec } from '../../../../../apimachinery/generated/core.js';
 import { REQUIRED } from '../fields.js';
 
 const SPEC = FieldPath.of('spec');
 const TERMS = SPEC.child('affinity', 'nodeAffinity', REQUIRED, 'nodeSelectorTerms');
 
 /** Allows only additions to the node selector of a pod that has scheduling gates. */
-export function selectorErrors(spec: JsonObject, old: JsonObject): FieldError[] {
-  const now = objectAt(spec, 'nodeSelector') ?? {};
-  const before = objectAt(old, 'nodeSelector') ?? {};
+export function selectorErrors(spec: PodSpec, old: PodSpec): FieldError[] {
+  const now = spec.nodeSelector ?? {};
+  const before = old.nodeSelector ?? {};
   if (Object.entries(before).every(([key, value]) => now[key] === value)) return [];
   const why = 'only additions to spec.nodeSelector are allowed (no mutations or deletions)';
-  const given = spec['nodeSelector'] ?? emptyMembersOf(spec)?.['nodeSelector'] ?? null;
+  const given = spec.nodeSelector ?? emptyMembersOf(spec)?.['nodeSelector'] ?? null;
   return [invalid(SPEC.child('nodeSelector'), given, why)];
 }
 
@@ -21,14 +22,12 @@ export function selectorErrors(spec: JsonObject, old: JsonObject): FieldError[] 
 const NAMES = ['Affinity', 'NodeAffinity', 'RequiredDuringSchedulingIgnoredDuringExecution', 'NodeSelectorTerms'];
 const shown = (terms: JsonObject | JsonObject[]): Printed => new Printed(internalJson('PodSpec', NAMES, terms));
 
-const nodeAffinityOf = (spec: JsonObject): JsonObject | undefined =>
-  objectAt(objectAt(spec, 'affinity') ?? {}, 'nodeAffinity');
+const nodeAffinityOf = (spec: PodSpec): NodeAffinity | undefined => spec.affinity?.nodeAffinity;
 
-const termsOf = (spec: JsonObject): JsonObject[] =>
-  objectsOf(objectAt(nodeAffinityOf(spec) ?? {}, REQUIRED)?.['nodeSelectorTerms']);
+const termsOf = (spec: PodSpec): NodeSelectorTerm[] => nodeAffinityOf(spec)?.[REQUIRED]?.nodeSelectorTerms ?? [];
 
 /** Allows only stricter node selector terms: as a node needs to match one of them, none may be added or removed. */
-export function nodeAffinityErrors(spec: JsonObject, old: JsonObject): FieldError[] {
+export function nodeAffinityErrors(spec: PodSpec, old: PodSpec): FieldError[] {
   const before = termsOf(old);
   if (before.length === 0) return [];
   const now = termsOf(spec);
@@ -43,24 +42,24 @@ export function nodeAffinityErrors(spec: JsonObject, old: JsonObject): FieldErro
   );
 }
 
-function onlyAdds(term: JsonObject, before: JsonObject): boolean {
-  const lists = ['matchExpressions', 'matchFields'];
-  const count = (of: JsonObject): number => lists.reduce((sum, list) => sum + objectsOf(of[list]).length, 0);
+function onlyAdds(term: NodeSelectorTerm, before: NodeSelectorTerm): boolean {
+  const lists = ['matchExpressions', 'matchFields'] as const;
+  const count = (of: NodeSelectorTerm): number => lists.reduce((sum, list) => sum + (of[list] ?? []).length, 0);
   // A term without requirements matches no node, so that any addition would match more.
   if (count(before) === 0) return count(term) === 0;
   return lists.every((list) => {
-    const old = objectsOf(before[list]);
-    return deepEqual(objectsOf(term[list]).slice(0, old.length), old);
+    const old = before[list] ?? [];
+    return deepEqual((term[list] ?? []).slice(0, old.length), old);
   });
 }
 
 /** Returns the affinity of an update with the pod's previous node affinity. */
-export function withNodeAffinityOf(spec: JsonObject, old: JsonObject): JsonObject | undefined {
-  const affinity = objectAt(spec, 'affinity');
+export function withNodeAffinityOf(spec: PodSpec, old: PodSpec): Affinity | undefined {
+  const affinity = spec.affinity;
   const before = nodeAffinityOf(old);
   if (affinity === undefined) return before === undefined ? undefined : { nodeAffinity: before };
   const { nodeAffinity, ...others } = affinity;
   if (before !== undefined) return { ...others, nodeAffinity: before };
-  const isNew = old['affinity'] === undefined && nodeAffinity !== undefined && Object.keys(others).length === 0;
+  const isNew = old.affinity === undefined && nodeAffinity !== undefined && Object.keys(others).length === 0;
   return isNew ? undefined : others;
 }

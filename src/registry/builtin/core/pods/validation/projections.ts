@@ -1,3 +1,4 @@
+import type * as core from '../../../../../apimachinery/generated/core.js';
 import {
   type FieldError,
   type FieldPath,
@@ -5,7 +6,6 @@ import {
   notSupported,
   required,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
 import { validateLabelSelector } from '../../../../../apimachinery/selectors/label-selector-object.js';
 import { nameIsDnsSubdomain } from '../../../../../apimachinery/validation/names.js';
 import { validateSignerName } from '../../../certificates/certificatesigningrequests/validation.js';
@@ -33,7 +33,7 @@ function bundleNameErrors(name: string, path: FieldPath): FieldError[] {
 
 /** Validates the projection of a ClusterTrustBundle. `whole` is the path of the volume. */
 export function trustBundleErrors(
-  source: JsonObject,
+  source: core.ClusterTrustBundleProjection,
   at: FieldPath,
   whole: FieldPath,
   paths: Set<string>,
@@ -45,33 +45,33 @@ export function trustBundleErrors(
   } else if (typeof name === 'string') {
     if (name === '') errors.push(required(at.child('name'), 'must be a valid object name'));
     errors.push(...bundleNameErrors(name, at.child('name')));
-    const selector = objectAt(source, 'labelSelector');
+    const selector = source.labelSelector;
     if (selector !== undefined) {
       errors.push(invalid(at.child('labelSelector'), selector, 'labelSelector must be unset if name is specified'));
     }
   } else if (typeof signerName === 'string') {
     if (signerName === '') errors.push(required(at.child('signerName'), 'must be a valid signer name'));
     errors.push(...validateSignerName(at.child('signerName'), signerName));
-    const selector = objectAt(source, 'labelSelector');
+    const selector = source.labelSelector;
     if (selector !== undefined) errors.push(...validateLabelSelector(selector, at.child('labelSelector')));
   } else errors.push(required(at, 'either name or signerName must be specified'));
-  const path = textAt(source, 'path');
+  const path = source.path ?? '';
   if (path === '') errors.push(required(at.child('path')));
   return [...errors, ...filePathErrors(path, at.child('path')), ...conflictErrors(path, whole, paths)];
 }
 
 /** Validates the projection of a certificate for the pod. */
 export function podCertificateErrors(
-  source: JsonObject,
+  source: core.PodCertificateProjection,
   at: FieldPath,
   whole: FieldPath,
   paths: Set<string>,
 ): FieldError[] {
-  const signer = textAt(source, 'signerName');
+  const signer = source.signerName ?? '';
   const errors = validateSignerName(at.child('signerName'), signer);
-  const keyType = textAt(source, 'keyType');
+  const keyType = source.keyType ?? '';
   if (!KEY_TYPES.includes(keyType)) errors.push(notSupported(at.child('keyType'), keyType, KEY_TYPES));
-  const expires = integerOf(source['maxExpirationSeconds']);
+  const expires = integerOf(source.maxExpirationSeconds);
   if (expires !== undefined) {
     const path = at.child('maxExpirationSeconds');
     const most = signer.startsWith('kubernetes.io/') ? MAX_KUBERNETES_EXPIRATION : MAX_EXPIRATION;
@@ -80,11 +80,11 @@ export function podCertificateErrors(
     if (expires < MIN_EXPIRATION) errors.push(bound(`>= ${MIN_EXPIRATION}`));
     if (expires > most) errors.push(bound(`<= ${most}`));
   }
-  const files = ['credentialBundlePath', 'keyPath', 'certificateChainPath'].filter(
-    (name) => textAt(source, name) !== '',
+  const files = (['credentialBundlePath', 'keyPath', 'certificateChainPath'] as const).filter(
+    (name) => (source[name] ?? '') !== '',
   );
   for (const name of files) {
-    const path = textAt(source, name);
+    const path = source[name] ?? '';
     errors.push(...filePathErrors(path, at.child(name)), ...conflictErrors(path, whole, paths));
   }
   if (files.length === 0) {

@@ -6,8 +6,9 @@ import {
   invalid,
   required,
 } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, objectsOf, textAt } from '../../../../../apimachinery/json/json.js';
-import { type KubeObject, quote } from '../../../../../apimachinery/meta/meta.js';
+import type * as core from '../../../../../apimachinery/generated/core.js';
+import type { JsonObject } from '../../../../../apimachinery/json/json.js';
+import { type ObjectMeta, quote } from '../../../../../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../../../../../apimachinery/scheme/empty-members.js';
 import { labelErrors, subdomainErrors } from '../../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../../apimachinery/validation/names.js';
@@ -51,14 +52,14 @@ const PROJECTIONS = [
   'serviceAccountToken',
   'clusterTrustBundle',
   'podCertificate',
-];
+] as const;
 const CONFLICT = 'conflicting duplicate paths';
 
 /** Validates the projection of a key of a Secret or ConfigMap to a file. */
-function keyErrors(item: JsonObject, path: FieldPath): FieldError[] {
+function keyErrors(item: core.KeyToPath, path: FieldPath): FieldError[] {
   const errors = needs('key', 'path')(item, path);
-  errors.push(...filePathErrors(textAt(item, 'path'), path.child('path')));
-  return [...errors, ...modeErrors(item['mode'], path.child('mode'))];
+  errors.push(...filePathErrors(item.path ?? '', path.child('path')));
+  return [...errors, ...modeErrors(item.mode, path.child('mode'))];
 }
 
 /** Reports whether a path occurred before, and records it. The empty path is ignored. */
@@ -69,94 +70,104 @@ function taken(path: string, paths: Set<string>): boolean {
   return had;
 }
 
-function keysErrors(source: JsonObject, at: FieldPath, whole: FieldPath, paths: Set<string>): FieldError[] {
-  const name = textAt(source, 'name');
+function keysErrors(
+  source: core.SecretProjection | core.ConfigMapProjection,
+  at: FieldPath,
+  whole: FieldPath,
+  paths: Set<string>,
+): FieldError[] {
+  const name = source.name ?? '';
   const errors = name === '' ? [required(at.child('name'))] : [];
   const itemsErrors = itemErrors(source, 'items', at, (item, itemPath) => [
     ...keyErrors(item, itemPath),
-    ...(taken(textAt(item, 'path'), paths) ? [invalid(whole, name, CONFLICT)] : []),
+    ...(taken(item.path ?? '', paths) ? [invalid(whole, name, CONFLICT)] : []),
   ]);
   return [...errors, ...itemsErrors];
 }
 
-function downwardErrors(source: JsonObject, at: FieldPath, whole: FieldPath, paths: Set<string>): FieldError[] {
-  return objectsOf(source['items']).flatMap((file) => {
+function downwardErrors(
+  source: core.DownwardAPIProjection,
+  at: FieldPath,
+  whole: FieldPath,
+  paths: Set<string>,
+): FieldError[] {
+  return (source.items ?? []).flatMap((file) => {
     const errors = downwardFileErrors(file, at);
-    const where = textAt(file, 'path');
+    const where = file.path ?? '';
     return taken(where, paths) ? [...errors, invalid(whole, where, CONFLICT)] : errors;
   });
 }
 
-function tokenErrors(source: JsonObject, at: FieldPath, whole: FieldPath): FieldError[] {
-  const expires = integerOf(source['expirationSeconds']) ?? 0;
+function tokenErrors(source: core.ServiceAccountTokenProjection, at: FieldPath, whole: FieldPath): FieldError[] {
+  const expires = integerOf(source.expirationSeconds) ?? 0;
   const path = at.child('expirationSeconds');
   const errors: FieldError[] = [];
   if (expires < 600) errors.push(invalid(path, expires, 'may not specify a duration less than 10 minutes'));
   if (expires > 2 ** 32) errors.push(invalid(path, expires, 'may not specify a duration larger than 2^32 seconds'));
-  return [...errors, ...requiredOr(textAt(source, 'path'), whole.child('path'), filePathErrors)];
+  return [...errors, ...requiredOr(source.path ?? '', whole.child('path'), filePathErrors)];
 }
 
 /** Validates a projected volume. */
-function projectedErrors(source: JsonObject, path: FieldPath): FieldError[] {
+function projectedErrors(source: core.ProjectedVolumeSource, path: FieldPath): FieldError[] {
   const paths = new Set<string>();
   const sourcesErrors = itemErrors(source, 'sources', path, (one, at) => {
     const errors: FieldError[] = [];
-    for (const name of ['secret', 'configMap']) {
-      const keys = objectAt(one, name);
+    for (const name of ['secret', 'configMap'] as const) {
+      const keys = one[name];
       if (keys !== undefined) errors.push(...keysErrors(keys, at.child(name), path, paths));
     }
-    const downward = objectAt(one, 'downwardAPI');
+    const downward = one.downwardAPI;
     if (downward !== undefined) errors.push(...downwardErrors(downward, at.child('downwardAPI'), path, paths));
-    const token = objectAt(one, 'serviceAccountToken');
+    const token = one.serviceAccountToken;
     if (token !== undefined) errors.push(...tokenErrors(token, at.child('serviceAccountToken'), path));
-    const bundle = objectAt(one, 'clusterTrustBundle');
+    const bundle = one.clusterTrustBundle;
     if (bundle !== undefined) errors.push(...trustBundleErrors(bundle, at.child('clusterTrustBundle'), path, paths));
-    const certificate = objectAt(one, 'podCertificate');
+    const certificate = one.podCertificate;
     if (certificate !== undefined)
       errors.push(...podCertificateErrors(certificate, at.child('podCertificate'), path, paths));
-    const count = PROJECTIONS.filter((name) => objectAt(one, name) !== undefined).length;
+    const count = PROJECTIONS.filter((name) => one[name] !== undefined).length;
     return count > 1 ? [...errors, forbidden(at, 'may not specify more than 1 volume type per source')] : errors;
   });
-  return [...modeErrors(source['defaultMode'], path.child('defaultMode')), ...sourcesErrors];
+  return [...modeErrors(source.defaultMode, path.child('defaultMode')), ...sourcesErrors];
 }
 
-const emptyDir: Check = (source, path) => {
-  if (quantityOf(source['sizeLimit']).sign >= 0) return [];
+const emptyDir: Check = (source: core.EmptyDirVolumeSource, path) => {
+  if (quantityOf(source.sizeLimit).sign >= 0) return [];
   return [forbidden(path.child('sizeLimit'), 'SizeLimit field must be a valid resource quantity')];
 };
 
-const gitRepo: Check = (source, path) => [
+const gitRepo: Check = (source: core.GitRepoVolumeSource, path) => [
   ...needs('repository')(source, path),
-  ...descendingPathErrors(textAt(source, 'directory'), path.child('directory')),
+  ...descendingPathErrors(source.directory ?? '', path.child('directory')),
 ];
 
 const files =
   (name: string): Check =>
-  (source, path) => [
+  (source: core.SecretVolumeSource | core.ConfigMapVolumeSource, path) => [
     ...needs(name)(source, path),
-    ...modeErrors(source['defaultMode'], path.child('defaultMode')),
+    ...modeErrors(source.defaultMode, path.child('defaultMode')),
     ...itemErrors(source, 'items', path, keyErrors),
   ];
 
 const FORM = 'must be valid format starting with iqn, eui, or naa';
 
-const iscsi: Check = (source, path) => [
+const iscsi: Check = (source: core.ISCSIVolumeSource, path) => [
   ...needs('targetPortal')(source, path),
   ...iscsiTargetErrors(source, path, FORM),
   ...iscsiInitiatorErrors(source, path, FORM),
 ];
 
-const downwardApi: Check = (source, path) => [
-  ...modeErrors(source['defaultMode'], path.child('defaultMode')),
+const downwardApi: Check = (source: core.DownwardAPIVolumeSource, path) => [
+  ...modeErrors(source.defaultMode, path.child('defaultMode')),
   // kube-apiserver reports the list, not the item.
-  ...objectsOf(source['items']).flatMap((file) => downwardFileErrors(file, path)),
+  ...(source.items ?? []).flatMap((file) => downwardFileErrors(file, path)),
 ];
 
-const csi: Check = (source, path) => {
+const csi: Check = (source: core.CSIVolumeSource, path) => {
   const errors = csiDriver(source, path);
-  const secret = objectAt(source, 'nodePublishSecretRef');
+  const secret = source.nodePublishSecretRef;
   if (secret === undefined) return errors;
-  const name = textAt(secret, 'name');
+  const name = secret.name ?? '';
   if (name === '') return [...errors, required(path.child('nodePublishSecretRef', 'name'))];
   return [...errors, ...subdomainErrors(name, path.child('name'))];
 };
@@ -164,33 +175,31 @@ const csi: Check = (source, path) => {
 /** The metadata fields that a claim template may not set: only labels and annotations are used. */
 const UNUSED_METADATA = OBJECT_META_FIELDS.filter((name) => name !== 'labels' && name !== 'annotations');
 
-function templateMetaErrors(meta: JsonObject, path: FieldPath): FieldError[] {
-  const texts = (name: string): Record<string, string> | undefined =>
-    objectAt(meta, name) as Record<string, string> | undefined;
+function templateMetaErrors(meta: ObjectMeta, path: FieldPath): FieldError[] {
   const set = UNUSED_METADATA.filter((name) => {
     const value = meta[name] ?? emptyMembersOf(meta)?.[name] ?? null;
     return value !== null && value !== '' && (value !== 0 || name === 'deletionGracePeriodSeconds');
   });
   return [
-    ...validateAnnotations(texts('annotations'), path.child('annotations')),
-    ...validateLabels(texts('labels'), path.child('labels')),
+    ...validateAnnotations(meta.annotations, path.child('annotations')),
+    ...validateLabels(meta.labels, path.child('labels')),
     ...set.map((name) => forbidden(path.child(name === 'uid' ? 'uID' : name), 'cannot be set')),
   ];
 }
 
-const ephemeral: Check = (source, path) => {
+const ephemeral: Check = (source: core.EphemeralVolumeSource, path) => {
   const at = path.child('volumeClaimTemplate');
-  const template = objectAt(source, 'volumeClaimTemplate');
+  const template = source.volumeClaimTemplate;
   if (template === undefined) return [required(at)];
   return [
-    ...templateMetaErrors(objectAt(template, 'metadata') ?? {}, at.child('metadata')),
-    ...claimSpecErrors(objectAt(template, 'spec') ?? {}, at.child('spec')),
+    ...templateMetaErrors(template.metadata ?? {}, at.child('metadata')),
+    ...claimSpecErrors(template.spec ?? {}, at.child('spec')),
   ];
 };
 
-const image: Check = (source, path) => [
+const image: Check = (source: core.ImageVolumeSource, path) => [
   ...needs('reference')(source, path),
-  ...choice(textAt(source, 'pullPolicy'), path.child('pullPolicy'), PULL_POLICIES),
+  ...choice(source.pullPolicy ?? '', path.child('pullPolicy'), PULL_POLICIES),
 ];
 
 const SOURCES: readonly Source[] = [
@@ -237,19 +246,19 @@ function afterSource(field: string, source: JsonObject, volume: string, pod: str
 
 /** Validates the volumes of a pod. Also returns the valid ones by name. */
 export function volumeErrors(
-  pod: KubeObject,
-  volumes: readonly JsonObject[],
+  pod: core.Pod,
+  volumes: readonly core.Volume[],
   path: FieldPath,
-): readonly [errors: FieldError[], sound: ReadonlyMap<string, JsonObject>] {
+): readonly [errors: FieldError[], sound: ReadonlyMap<string, core.Volume>] {
   const podName = pod.metadata.name ?? '';
   const made = new Set(
-    volumes.filter((one) => objectAt(one, 'ephemeral') !== undefined).map((one) => `${podName}-${textAt(one, 'name')}`),
+    volumes.filter((one) => one.ephemeral !== undefined).map((one) => `${podName}-${one.name ?? ''}`),
   );
   const errors: FieldError[] = [];
-  const sound = new Map<string, JsonObject>();
+  const sound = new Map<string, core.Volume>();
   volumes.forEach((volume, i) => {
     const at = path.index(i);
-    const name = textAt(volume, 'name');
+    const name = volume.name ?? '';
     const found = sourceErrors(SOURCES, volume, at, name, (field, source) =>
       afterSource(field, source, name, podName, at),
     );
@@ -257,7 +266,7 @@ export function volumeErrors(
     if (sound.has(name)) found.push(duplicate(at.child('name'), name));
     if (found.length === 0) sound.set(name, volume);
     errors.push(...found);
-    const claim = textAt(objectAt(volume, 'persistentVolumeClaim'), 'claimName');
+    const claim = volume.persistentVolumeClaim?.claimName ?? '';
     if (podName !== '' && made.has(claim)) {
       const why = 'must not reference a PVC that gets created for an ephemeral volume';
       errors.push(invalid(at.child('persistentVolumeClaim', 'claimName'), claim, why));
