@@ -50,7 +50,7 @@ describe('a removed element', () => {
     ['an option, deprecated two releases ago', 'commands', [GOING, GOING], []],
     ['a stable metric after two releases', 'metrics', [GOING, GOING], ['metrics: x is removed 1 release(s) too early']],
     ['a stable metric after three releases', 'metrics', [STABLE, GOING, GOING, GOING], []],
-    ['what an earlier release removed', 'flags', [GOING, undefined, undefined], []],
+    ['what an earlier release removed', 'flags', [GOING, GOING, undefined], []],
     ['an alpha metric', 'metrics', [{ stage: 'ALPHA' }], []],
     ['a beta gate', 'gates', [{ stage: 'BETA' }], ['gates: x is removed without having been deprecated']],
     [
