@@ -18,7 +18,12 @@ const RESOURCE = 'policyreports.wgpolicyk8s.io';
 const PAGE = { prefix: '', from: '', limit: 0, predicate: EVERYTHING };
 const newest = { mode: 'most-recent' } as const;
 
-const identity: Representation = { id: 'json', identityUpTo: Infinity, render: (object) => object.bytes, separator: ',' };
+const identity: Representation = {
+  id: 'json',
+  identityUpTo: Infinity,
+  render: (object) => object.bytes,
+  separator: ',',
+};
 const small: Representation = {
   id: 'meta',
   render: (object) => Buffer.from(JSON.stringify(object.decode()['metadata'])),
