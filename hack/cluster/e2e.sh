@@ -101,6 +101,9 @@ guide 'helm upgrade annex charts/annex -n annex-system --set image.repository="$
 guide 'kubectl get policyreports -n reports' | grep -q '^sample-'
 
 step 'a node is lost'
+# The pods before the upgrade have ended.
+two() { [ "$(guide 'kubectl -n annex-system get pods -l app.kubernetes.io/name=annex --field-selector status.phase=Running -o name' | wc -l)" = 2 ]; }
+eventually two
 other=$(guide "kubectl -n annex-system get pods -l app.kubernetes.io/name=annex --field-selector status.phase=Running -o jsonpath='{.items[?(@.spec.nodeName==\"n2\")].metadata.name}'")
 [ -n "$other" ] || { echo 'no replica is on n2' >&2; exit 1; }
 # The replicas have to know each other.
