@@ -94,14 +94,17 @@ guide "$(blocks install.md Helm)"
 guide "$(blocks install.md 'The first type')"
 guide 'helm test annex -n annex-system --logs' | tee "$scratch/doctor"
 grep -q '^kubernetes API: ok\|: ok' "$scratch/doctor"
-guide 'kubectl create namespace reports; kubectl apply -n reports -f examples/objects'
+guide 'kubectl create namespace reports; kubectl apply -n reports -f examples/objects/policyreport-sample-cis-k8s-sample-cis-bench-api-server.yaml'
 
 step 'an upgrade'
 guide 'helm upgrade annex charts/annex -n annex-system --set image.repository="$IMAGE" --set podAnnotations.again=yes --wait --timeout 4m'
 guide 'kubectl get policyreports -n reports' | grep -q '^sample-'
 
 step 'a node is lost'
-other=$(guide "kubectl -n annex-system get pods -l app.kubernetes.io/name=annex -o jsonpath='{.items[?(@.spec.nodeName==\"n2\")].metadata.name}'")
+# The pods before the upgrade have ended.
+two() { [ "$(guide 'kubectl -n annex-system get pods -l app.kubernetes.io/name=annex --field-selector status.phase=Running -o name' | wc -l)" = 2 ]; }
+eventually two
+other=$(guide "kubectl -n annex-system get pods -l app.kubernetes.io/name=annex --field-selector status.phase=Running -o jsonpath='{.items[?(@.spec.nodeName==\"n2\")].metadata.name}'")
 [ -n "$other" ] || { echo 'no replica is on n2' >&2; exit 1; }
 # The replicas have to know each other.
 sleep 10
