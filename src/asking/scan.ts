@@ -1,4 +1,4 @@
-import { parseJson } from '../apimachinery/json/decode.js';
+import { parseWritten } from '../apimachinery/json/decode.js';
 import type { JsonObject, JsonValue } from '../apimachinery/json/json.js';
 import { asBuffer } from '../util/bytes.js';
 import type { FieldTree } from './field-paths.js';
@@ -20,7 +20,6 @@ const LOWER_N = 0x6e;
 
 /** Shorter integers are exact as numbers. */
 const EXACT_DIGITS = 15;
-const LONG_INTEGER = /\d{16}/;
 
 /** The bytes are not JSON as the server writes it, without white space. */
 class UnexpectedJson extends Error {}
@@ -187,7 +186,7 @@ class Scan {
       if (number !== undefined) return number;
     }
     const text = bytes.toString('utf8', start, this.at);
-    return LONG_INTEGER.test(text) ? parseJson(text) : (JSON.parse(text) as JsonValue);
+    return parseWritten(text);
   }
 
   /** Returns the short integer that has been read, or undefined if it is none. */

@@ -21,6 +21,40 @@ interface Scan {
   readonly inexact: boolean;
   /** True if there is a number with a fraction or an exponent. */
   readonly floats: boolean;
+  /** True if a key has an escape. */
+  readonly escapedKeys: boolean;
+}
+
+/**
+ * JSON.parse of V8 13 (Node 24) compares the text of a key, escapes and all, with the key that earlier objects of the same shape had there:
+ * after an object with the key `a\\`, it may read the key `a\n` as `a\\`. A key that is misread always contains a backslash.
+ */
+const MISREADS_KEYS = process.versions.v8.startsWith('13.');
+
+/** Reports whether some key contains a backslash. */
+function hasBackslashKey(value: JsonValue | undefined): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value)) return value.some(hasBackslashKey);
+  for (const key in value) if (key.includes('\\') || hasBackslashKey(value[key])) return true;
+  return false;
+}
+
+/** Reports whether JSON.parse may have misread an escaped key of this value. */
+const mayBeMisread = (value: JsonValue): boolean => MISREADS_KEYS && hasBackslashKey(value);
+
+const LONG_INTEGER = /\d{16}/;
+/** Finds the last escape of a key. What follows it up to the quote has none, so each character is looked at once. */
+const ESCAPED_KEY = /\\.[^"\\]*"\s*:/;
+
+/**
+ * Parses a text that the server has written. Numbers of up to 15 digits are exact in JavaScript's own parser, which is several times faster.
+ */
+export function parseWritten(text: string): JsonValue {
+  if (LONG_INTEGER.test(text)) return parseJson(text);
+  const value = JSON.parse(text) as JsonValue;
+  return text.includes('\\') && ESCAPED_KEY.test(text) && mayBeMisread(value)
+    ? new ExactParser(text, {}).parse()
+    : value;
 }
 
 /** Scans the bytes once. The result is meaningful only if the text is well-formed. */
@@ -30,21 +64,27 @@ function scan(bytes: Uint8Array): Scan {
   let keys = 0;
   let inexact = false;
   let floats = false;
+  let escaped = false;
+  let escapedKeys = false;
   const { length } = bytes;
   for (let i = 0; i < length; i++) {
     const c = bytes[i] as number;
     if (c === 0x22) {
+      escaped = false;
       for (i++; i < length; i++) {
         const s = bytes[i] as number;
         if (s === 0x22) break;
         if (s !== 0x5c) continue;
+        escaped = true;
         i++;
         // \uD8.. to \uDF..: leave pairs and halves to the exact parser.
         if (bytes[i] === 0x75 && ((bytes[i + 1] as number) | 0x20) === 0x64 && (bytes[i + 2] as number) > 0x37)
           inexact = true;
       }
-    } else if (c === 0x3a) keys++;
-    else if (c === 0x7b || c === 0x5b) {
+    } else if (c === 0x3a) {
+      keys++;
+      escapedKeys ||= escaped;
+    } else if (c === 0x7b || c === 0x5b) {
       if (++depth > deepest) deepest = depth;
     } else if (c === 0x7d || c === 0x5d) depth--;
     else if (c >= 0x30 && c <= 0x39) {
@@ -61,7 +101,7 @@ function scan(bytes: Uint8Array): Scan {
       i--;
     }
   }
-  return { depth: deepest, keys, inexact, floats };
+  return { depth: deepest, keys, inexact, floats, escapedKeys };
 }
 
 function countKeys(value: JsonValue | undefined): number {
@@ -97,7 +137,7 @@ function parseText(bytes: Uint8Array, text: string, scanned: Scan): JsonValue {
     throw new JsonError(jsonSyntaxError(bytes) ?? 'unexpected end of JSON input');
   }
   if (scanned.depth > MAX_DEPTH) throw new JsonError('exceeded max depth');
-  return value;
+  return scanned.escapedKeys && mayBeMisread(value) ? new ExactParser(text, {}).parse() : value;
 }
 
 /** Parses a JSON text. Throws JsonError with Go's message. */
@@ -143,6 +183,7 @@ export function parsePlainJson(input: Uint8Array | string): JsonValue | undefine
   if (NOT_PLAIN.test(text) || hasColonOnNextLine(text)) return undefined;
   try {
     const value = JSON.parse(text) as JsonValue;
+    if (scanned.escapedKeys && mayBeMisread(value)) return undefined;
     return isPlain(value) && countKeys(value) === scanned.keys ? value : undefined;
   } catch {
     return undefined;

@@ -1,5 +1,5 @@
-import { parseJson } from '../../../apimachinery/json/decode.js';
-import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import { parseWritten } from '../../../apimachinery/json/decode.js';
+import { isObject, type JsonObject } from '../../../apimachinery/json/json.js';
 import { StorageError } from '../../errors.js';
 import type { LocalStates, Revision, StoredObject } from '../../interfaces.js';
 import { asBuffer, copyOf } from '../../../util/bytes.js';
@@ -283,13 +283,10 @@ export function attributesOfText(key: string, text: string): Attributes {
   return { labels, fields: f === undefined ? fields : { ...fields, ...f } };
 }
 
-/** Shorter integers are exact in JavaScript's own parser, which is several times faster. */
-const LONG_INTEGER = /\d{16}/;
-
 function parseObject(bytes: Uint8Array): JsonObject | undefined {
   try {
     const text = asBuffer(bytes).toString();
-    const value = LONG_INTEGER.test(text) ? parseJson(text) : (JSON.parse(text) as JsonValue);
+    const value = parseWritten(text);
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;
