@@ -149,6 +149,14 @@ export const newMethodNotSupported = (gr: GroupResource, action: string): ApiErr
 export const newInternalError = (why: string): ApiError =>
   new ApiError(500, 'InternalError', `Internal error occurred: ${why}`, { causes: [{ message: why }] });
 
+/** The internal error for a mutation that gave an object fields that its type does not have. */
+export class UnknownFieldsError extends ApiError {
+  constructor(errors: readonly string[]) {
+    const { code, reason, message, details } = newInternalError(`strict decoding error: ${errors.join(', ')}`);
+    super(code, reason, message, details);
+  }
+}
+
 export const newRequestEntityTooLarge = (message: string): ApiError =>
   new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: ${message}`);
 

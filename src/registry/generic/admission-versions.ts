@@ -1,7 +1,7 @@
 import type { AttributeVersions } from '../../admission/interfaces.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import { newInternalError } from '../../apimachinery/meta/errors.js';
+import { newInternalError, UnknownFieldsError } from '../../apimachinery/meta/errors.js';
 import { DecodeError } from '../../apimachinery/scheme/decode-error.js';
 import type { AdmissionView, ServedVersion } from '../rest/served.js';
 
@@ -53,7 +53,7 @@ export function decodeMutated(
     const { object, strictErrors } = decode({ value: changed, duplicates: [] }, strict);
     if (strictErrors.length === 0) return object;
     // The fields of what a JSON patch made are sorted.
-    throw newInternalError(`strict decoding error: ${[...strictErrors].sort().join(', ')}`);
+    throw new UnknownFieldsError([...strictErrors].sort());
   } catch (error) {
     if (error instanceof DecodeError) throw newInternalError(error.message);
     throw error;

@@ -1,4 +1,4 @@
-import { ApiError, newInternalError } from '../../../../apimachinery/meta/errors.js';
+import { ApiError, newInternalError, UnknownFieldsError } from '../../../../apimachinery/meta/errors.js';
 import { deepEqual, type JsonObject } from '../../../../apimachinery/json/json.js';
 import { takeFloats } from '../../../../apimachinery/json/float.js';
 import {
@@ -241,7 +241,8 @@ class MutatingRequest {
       versioned.object = completed;
       versioned.fault = undefined;
     } catch (error) {
-      if (!(error instanceof ApiError) || error.reason !== '') throw error;
+      // Another mutation may mend anything else.
+      if (!(error instanceof ApiError) || error instanceof UnknownFieldsError) throw error;
       versioned.object = changed as KubeObject;
       versioned.fault = error;
     }
