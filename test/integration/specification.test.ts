@@ -31,6 +31,7 @@ describe('the specification', () => {
       '--feature-gates=CBORServingAndStorage=true',
       `--tls-cert-file=${join(pki, 'apiserver.crt')}`,
       `--tls-private-key-file=${join(pki, 'apiserver.key')}`,
+      `--root-ca-file=${join(pki, 'ca.crt')}`,
     ]);
     http = new Http1(server);
     await define(http, GROUP, 'things', 'Thing');
