@@ -6,6 +6,7 @@ import { findMongod, freePort, Mongod, ReplicaSet, withClient } from '../storage
 import { digList, digText, Http1, treeOf } from './client.js';
 import { configMap, namespace } from './objects.js';
 import { eventually, run, scratchFolder, TestServer } from './server.js';
+import { keyFiles } from './key-files.js';
 
 const found = findMongod();
 const described = 'path' in found ? describe : describe.skip;
@@ -21,6 +22,8 @@ const folder = scratchFolder(async () => {
 });
 let set: Promise<ReplicaSet> | undefined;
 let names = 0;
+/** The servers of a database share them. */
+let keys: string[] | undefined;
 
 async function sharedUri(): Promise<string> {
   set ??= ReplicaSet.start(path).then((made) => {
@@ -57,7 +60,9 @@ async function refusals(uri: string, database: string, ...more: string[]): Promi
 
 async function started(uri: string, database: string, ...more: string[]): Promise<{ server: TestServer; http: Http1 }> {
   const own = scratch();
-  const server = await TestServer.start(own, [...storeFlags(own, uri, database), '--controllers=', ...more]);
+  keys ??= keyFiles(join(folder, 'keys'));
+  const flags = [...storeFlags(own, uri, database), ...keys, '--controllers=', ...more];
+  const server = await TestServer.start(own, flags);
   running.add(server);
   return { server, http: new Http1(server) };
 }

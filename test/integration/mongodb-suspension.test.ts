@@ -4,6 +4,7 @@ import { findMongod, pause, ReplicaSet } from '../storage/mongod.js';
 import { digList, digText, Http1, treeOf, type Answer, type Call } from './client.js';
 import { configMap, namespace } from './objects.js';
 import { eventually, scratchFolder, TestServer } from './server.js';
+import { keyFiles } from './key-files.js';
 
 const found = findMongod();
 const described = 'path' in found ? describe : describe.skip;
@@ -14,6 +15,7 @@ const LEASES = '/apis/coordination.k8s.io/v1/namespaces/shop/leases';
 const WINDOW_MILLIS = 2_000;
 const running: TestServer[] = [];
 let set: ReplicaSet | undefined;
+let keys: string[] | undefined;
 const folder = scratchFolder(async () => {
   for (const server of running) server.signal('SIGCONT');
   await Promise.all(running.map((server) => server.stop('SIGKILL')));
@@ -25,7 +27,9 @@ async function start(name: string, database: string, flags: readonly string[]): 
   const own = join(folder, `${database}-${name}`);
   mkdirSync(own);
   writeFileSync(join(own, 'uri'), set.uri);
+  keys ??= keyFiles(join(folder, 'keys'));
   const server = await TestServer.start(own, [
+    ...keys,
     '--storage-backend=mongodb',
     '--mongodb-uri-file',
     join(own, 'uri'),
