@@ -31,11 +31,21 @@ interface Scan {
  */
 const MISREADS_KEYS = process.versions.v8.startsWith('13.');
 
-/** Reports whether some key contains a backslash. */
-function hasBackslashKey(value: JsonValue | undefined): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (Array.isArray(value)) return value.some(hasBackslashKey);
-  for (const key in value) if (key.includes('\\') || hasBackslashKey(value[key])) return true;
+/** Reports whether some key contains a backslash. Without recursion: values are up to 10,000 levels deep. */
+function hasBackslashKey(root: JsonValue): boolean {
+  const waiting: (JsonValue | undefined)[] = [root];
+  for (let value = waiting.pop(); value !== undefined; value = waiting.pop()) {
+    if (typeof value !== 'object' || value === null) continue;
+    if (Array.isArray(value)) {
+      for (const item of value) if (typeof item === 'object') waiting.push(item);
+      continue;
+    }
+    for (const key in value) {
+      if (key.includes('\\')) return true;
+      const member = value[key];
+      if (typeof member === 'object') waiting.push(member);
+    }
+  }
   return false;
 }
 

@@ -22,3 +22,9 @@ test.each(Object.entries(parsers))('%s reads escaped keys after similar ones wit
       }
     }
 });
+
+test('deep values with an escaped key', () => {
+  const text = `{"a\\"b":${'[{"c":'.repeat(4_900)}1${'}]'.repeat(4_900)}}`;
+  expect(Object.keys(parseJson(text) as JsonObject)).toEqual(['a"b']);
+  expect(Object.keys(parseWritten(text) as JsonObject)).toEqual(['a"b']);
+});
