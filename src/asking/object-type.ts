@@ -1,5 +1,6 @@
-import { type Adapter, adapterOf, type Environment, kubernetesEnvironment, SchemaTypes, types } from '@annex/cel';
+import { type Adapter, adapterOf, type Environment, kubernetesEnvironment, types } from '@annex/cel';
 import { isObject, type JsonObject, type JsonValue, objectAt } from '../apimachinery/json/json.js';
+import { ObjectType as SchemaType } from '../expressions/types.js';
 import type { ServedKind, ServedVersion } from '../registry/rest/served.js';
 
 const STRING: JsonObject = { type: 'string' };
@@ -99,13 +100,8 @@ export class ObjectType {
 
   private constructor(served: AskedKind) {
     const schema = schemaOf(served);
-    const registry = new SchemaTypes(served.gvk.kind);
-    const declared = registry.declare(schema, 'resource');
     this.adapt = adapterOf(schema);
-    this.environment = kubernetesEnvironment('stored').extend(
-      [{ name: 'object', type: declared?.type ?? types.DYN }],
-      (name) => registry.struct(name),
-    );
+    this.environment = new SchemaType(served.gvk.kind, schema).within(kubernetesEnvironment('stored'), 'object');
     this.withNow = this.environment.extend([{ name: 'now', type: types.TIMESTAMP }]);
   }
 

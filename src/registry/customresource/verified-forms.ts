@@ -20,8 +20,9 @@ const MIN_MARKED = 1000;
 export async function keepVerified(view: CustomView, version: CompiledVersion, options: ServeOptions): Promise<void> {
   const { store, signal, clock, verification } = options;
   const { cache } = store;
-  const mark = verification === undefined ? undefined : new Mark(formOf(version, options), options, verification);
+  const mark = verification && new Mark(version, options, verification);
   const mayHaveWrites = cache.size() > 0 || options.epoch > 1;
+  await cache.ready();
   const known = await mark?.read();
   if (known !== undefined && !signal.aborted) view.trust(known);
   if (mayHaveWrites) await sleep(clock, SETTLE_MILLIS, signal);
@@ -44,24 +45,32 @@ export async function keepVerified(view: CustomView, version: CompiledVersion, o
 
 /** The mark of a type under one definition. If it cannot be read or written, the next start verifies more. */
 class Mark {
-  private readonly form: string;
+  private digest: string | undefined;
 
   constructor(
-    form: readonly unknown[],
+    private readonly version: CompiledVersion,
     private readonly options: ServeOptions,
     private readonly verification: Verification,
-  ) {
-    this.form = verification.marks.digest(form);
+  ) {}
+
+  /** Made only for types that are marked: it takes the text of the whole schema. */
+  private get form(): string {
+    return (this.digest ??= this.verification.marks.digest(formOf(this.version, this.options)));
   }
 
-  read(): Promise<Revision | undefined> {
+  private get isWanted(): boolean {
+    return !this.options.signal.aborted && this.options.store.cache.size() >= MIN_MARKED;
+  }
+
+  async read(): Promise<Revision | undefined> {
+    if (!this.isWanted) return undefined;
     return this.verification.marks.upTo(this.options.store.resource, this.form).catch(() => undefined);
   }
 
   async write(): Promise<void> {
     const { cache, resource } = this.options.store;
     const { marks } = this.verification;
-    if (this.options.signal.aborted || cache.size() < MIN_MARKED) return;
+    if (!this.isWanted) return;
     // In this order: a write under a newer definition, up to this revision, was made after that definition.
     const revision = cache.revision();
     try {

@@ -1,7 +1,5 @@
 import type { Condition, ObjectPredicate } from './interfaces.js';
 
-export type { Condition } from './interfaces.js';
-
 /** The maximum length of an id in characters; longer ones are not kept anywhere. */
 const LONGEST_ID = 2048;
 

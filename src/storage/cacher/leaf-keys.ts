@@ -1,3 +1,4 @@
+import { asBuffer } from '../../util/bytes.js';
 import type { Budget } from './budget.js';
 import type { CachedObject, Ordering } from './interfaces.js';
 import { type ItemLeaf, leafData } from './tree/leaf-data.js';
@@ -23,7 +24,7 @@ export class LeafKeys {
   ) {
     this.id = order.id === undefined ? undefined : `keys ${order.id}`;
     const bytes = this.id === undefined ? undefined : leaf.data?.bytes.get(this.id);
-    if (bytes !== undefined) this.known = asTable(bytes);
+    if (bytes !== undefined) this.known = asBuffer(bytes);
     else if (this.id !== undefined) this.takeOver(this.id);
   }
 
@@ -62,7 +63,7 @@ export class LeafKeys {
     for (const origin of leaf.data?.origins ?? []) {
       const bytes = origin.data?.bytes.peek(id);
       if (bytes === undefined) continue;
-      const table = asTable(bytes);
+      const table = asBuffer(bytes);
       const places = new Map(origin.itemsOnce().map(({ revision }, place) => [revision, place]));
       leaf.itemsOnce().forEach(({ revision }, place) => {
         const before = places.get(revision);
@@ -75,8 +76,6 @@ export class LeafKeys {
     }
   }
 }
-
-const asTable = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 
 function keyIn(table: Buffer | undefined, size: number, place: number): Uint8Array | undefined {
   if (table === undefined) return undefined;

@@ -1,4 +1,4 @@
-import type { Condition } from '../../../storage/cacher/condition.js';
+import type { Condition } from '../../../storage/cacher/interfaces.js';
 import type { ServedKind } from '../../../registry/rest/served.js';
 
 /** A parameter of lists and watches that puts a condition on their objects, beyond the selectors. */
