@@ -76,6 +76,8 @@ export class World {
   fenceIdentity = 0;
   /** A webhook converts the type: it is loaded only when the group goes back, since nothing could be written through the back door. */
   readonly isConverted: boolean;
+  /** A policy of users denies changes of the definition, so a switch is given up after its route. */
+  readonly isDenied: boolean;
   wanted: 'Annex' | 'Cluster' = 'Cluster';
   /** Uids whose deletion was acknowledged. */
   private readonly dead = new Set<string>();
@@ -113,6 +115,7 @@ export class World {
     private readonly leader: (world: World) => Party,
   ) {
     this.random = new Random(seed);
+    this.isDenied = seed % 8 === 0;
     this.isConverted = this.random.once(3);
     this.parties = new Parties(this.random, { once: 40, longOnce: 10, short: 60 });
     this.servers = [0, 1].map(() => ({
@@ -216,10 +219,11 @@ export class World {
     return server.known.served ? this.etcd : undefined;
   }
 
-  /** A kube-apiserver observes policies, routes, and definitions through three watches, each with its own delay. */
+  /** A kube-apiserver observes policies, routes, and definitions through three watches, each with its own delay. In some schedules one is far behind. */
   private *learner(server: ApiServer): Party {
+    const behind = server === this.servers[1] && this.random.once(3) ? 1 + this.random.below(12) : 1;
     for (;;) {
-      yield;
+      for (let i = 0; i < behind; i++) yield;
       this.learn(server, this.random.pick(['fence', 'annex', 'definition'] as const));
     }
   }
