@@ -56,7 +56,7 @@ describe('an adoption, there and back, with any party stopping anywhere', () => 
     { name: 'there, by a fence that somebody removed', missing: ['identity'] },
     { name: "there, in a cluster that has passed Annex's first revision", missing: ['below'] },
     { name: 'there, given up below what was shown', missing: ['raiseAll'] },
-    { name: 'there, given up with watch caches that continue', missing: ['restart'], from: 4_000 },
+    { name: 'there, given up with watch caches that continue', missing: ['restart'], from: 11_000 },
     { name: 'with two leaders that both write the status', missing: ['compare'] },
     { name: 'back, without waiting for writes that passed the gate', missing: ['gateDrain', 'committedBefore'] },
     { name: 'back, acknowledging what a replica commits that nobody waited for', missing: ['committedBefore'] },

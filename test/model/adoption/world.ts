@@ -115,7 +115,7 @@ export class World {
     private readonly leader: (world: World) => Party,
   ) {
     this.random = new Random(seed);
-    this.isDenied = seed % 8 === 0;
+    this.isDenied = seed % 16 === 0;
     this.isConverted = this.random.once(3);
     this.parties = new Parties(this.random, { once: 40, longOnce: 10, short: 60 });
     this.servers = [0, 1].map(() => ({
