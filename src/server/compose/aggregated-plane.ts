@@ -39,6 +39,7 @@ import { advertisedAddress, hostPort } from '../http/host-address.js';
 import { reviewTtl } from '../options/aggregation-options.js';
 import { adoptions } from './adoptions.js';
 import { errorLogger } from './controllers.js';
+import { lookAfterPeers } from './lost-peers.js';
 import { clusterOutage } from './outage.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
@@ -198,6 +199,7 @@ function registrationOf(
     });
   };
   const register = (): Promise<void> => {
+    lookAfterPeers({ options, clock, logger }, clients.main, metrics.links, services, signal);
     const changed = (): void => services.changed();
     const attachment = (): void => {
       if (detached.isDetached) reportDetached(logger, registration, served());
