@@ -451,7 +451,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     expect(failed.message).toMatch(/^the switch is given up: the fence/);
     await writeAgain(busy);
     // While Annex followed the cluster, changed objects had Annex revisions there (docs/design/adoption.md, what is not watched).
-    await settle(GIVEN_UP, busy, /went back/);
+    await settle(GIVEN_UP, busy, /went back|^PUT .*: revision \d+ after/);
     for (const server of cluster.https) expect(await listed(server)).toBeGreaterThan(Math.max(...shown));
     const last = { method: 'POST', path: widgetsPath(NAMESPACE, '', GIVEN_UP) };
     const body = widgetText('zz-last', { colour: 'red' }, {}, GIVEN_UP);
