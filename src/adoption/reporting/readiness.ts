@@ -1,15 +1,13 @@
-import { missingInDiscovery } from '../preflight/discovery.js';
+import { type DiscoveredType, missingInDiscovery } from '../preflight/discovery.js';
 import { type ClusterClient, ClusterError } from '../../client/cluster-client.js';
 import { missingText, type Readiness, readinessOf } from '../preflight/readiness.js';
-import { servedVersions } from '../../registry/builtin/kubeannex/resource-definitions.js';
-import { objectAt, textOf } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Clock } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import type { AdoptionCondition } from '../protocol/condition.js';
 import { discoveredType } from '../cluster/cluster-definitions.js';
-import { DISCOVERED, notDiscovered } from '../move/discovery.js';
+import { apiServicesOf, DISCOVERED, notDiscovered, renewApiServices } from '../move/discovery.js';
 import type { KubeApiserver, KubeApiservers } from '../cluster/kube-apiservers.js';
 
 const LOOK_MILLIS = 60_000;
@@ -24,12 +22,19 @@ export interface ReadinessCheckerOptions {
   readonly admissionFromCluster: boolean;
 }
 
-/** Periodically checks whether rehearsed groups can be switched. */
+/** A kube-apiserver that lists the types late, by itself, has done so by this look. */
+const RENEWED_FROM = 2;
+
+interface Check {
+  readonly at: number;
+  readonly statements: readonly AdoptionCondition[];
+  /** How many looks in a row have found a kube-apiserver that does not list the types. */
+  readonly unlisted: number;
+}
+
+/** Periodically checks whether rehearsed groups can be switched, and has kube-apiservers list the types of the group. */
 export class ReadinessChecker {
-  private readonly lastChecks = new Map<
-    string,
-    { readonly at: number; readonly statements: readonly AdoptionCondition[] }
-  >();
+  private readonly lastChecks = new Map<string, Check>();
 
   constructor(private readonly options: ReadinessCheckerOptions) {}
 
@@ -42,24 +47,22 @@ export class ReadinessChecker {
         ? LOOK_MILLIS
         : LOOK_AGAIN_MILLIS;
     if (last !== undefined && clock.monotonic() - last.at < wait) return last.statements;
-    const types = crds.map((crd) => ({
-      plural: textOf(objectAt(objectAt(crd, 'spec'), 'names')?.['plural']),
-      versions: servedVersions(crd),
-    }));
+    const types = crds.map(discoveredType);
     let statements: readonly AdoptionCondition[];
     try {
       statements = this.conditionsFor(group, await readinessOf(client, group, types, 'own'));
     } catch (error) {
       statements = [condition('Switchable', false, 'ClusterError', messageOf(error))];
     }
-    statements = [...statements, ...(await this.discovered(group, crds))];
-    this.lastChecks.set(group, { at: clock.monotonic(), statements });
+    const discovered = await this.discovered(types);
+    const unlisted = discovered.every(([, holds]) => holds) ? 0 : (last?.unlisted ?? 0) + 1;
+    statements = [...statements, ...(await this.renewed(discovered, types, unlisted))];
+    this.lastChecks.set(group, { at: clock.monotonic(), statements, unlisted });
     return statements;
   }
 
   /** Reports whether every kube-apiserver lists the resources of the group; nothing if Annex may not look at each. */
-  private async discovered(group: string, crds: readonly KubeObject[]): Promise<readonly AdoptionCondition[]> {
-    const types = crds.map(discoveredType);
+  private async discovered(types: readonly DiscoveredType[]): Promise<readonly AdoptionCondition[]> {
     const isListed = async (server: KubeApiserver): Promise<boolean> => {
       const missing = await missingInDiscovery(server, types);
       if (missing !== '') throw new Error(missing);
@@ -69,13 +72,25 @@ export class ReadinessChecker {
       await this.options.servers.everywhere('discovery', isListed, 0, NEVER_ABORTED);
       return [DISCOVERED];
     } catch (error) {
-      if (error instanceof ClusterError) return [];
-      const services = [...new Set(types.flatMap(({ versions }) => versions.map((one) => `${one}.${group}`)))].join(
-        ' ',
-      );
-      const [type, holds, reason, message] = notDiscovered(messageOf(error));
-      return [condition(type, holds, reason, `${message}; kubectl delete apiservice ${services} makes it look again`)];
+      return error instanceof ClusterError ? [] : [notDiscovered(messageOf(error))];
     }
+  }
+
+  /** Has kube-apiservers look again that do not list the types: at the second look, the fourth, the eighth and so on. Says so in the condition. */
+  private async renewed(
+    discovered: readonly AdoptionCondition[],
+    types: readonly DiscoveredType[],
+    unlisted: number,
+  ): Promise<readonly AdoptionCondition[]> {
+    if (unlisted === 0) return discovered;
+    const services = apiServicesOf(types).join(' ');
+    let what = `Annex deletes the APIServices ${services}, which kube-apiserver makes anew, until it lists them`;
+    try {
+      if (unlisted >= RENEWED_FROM && isPowerOfTwo(unlisted)) await renewApiServices(this.options.client, types);
+    } catch (error) {
+      what = `kubectl delete apiservice ${services} makes it look again: Annex cannot: ${messageOf(error)}`;
+    }
+    return discovered.map(([type, holds, reason, message]) => condition(type, holds, reason, `${message}; ${what}`));
   }
 
   forget(group: string): void {
@@ -115,6 +130,8 @@ export class ReadinessChecker {
     ];
   }
 }
+
+const isPowerOfTwo = (n: number): boolean => (n & (n - 1)) === 0;
 
 const condition = (type: string, holds: boolean, reason: string, message: string): AdoptionCondition => [
   type,
