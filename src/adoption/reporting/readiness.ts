@@ -54,43 +54,45 @@ export class ReadinessChecker {
     } catch (error) {
       statements = [condition('Switchable', false, 'ClusterError', messageOf(error))];
     }
-    const discovered = await this.discovered(types);
-    const unlisted = discovered.every(([, holds]) => holds) ? 0 : (last?.unlisted ?? 0) + 1;
-    statements = [...statements, ...(await this.renewed(discovered, types, unlisted))];
-    this.lastChecks.set(group, { at: clock.monotonic(), statements, unlisted });
+    const discovered = await this.discovered(types, last?.unlisted ?? 0);
+    statements = [...statements, ...discovered.statements];
+    this.lastChecks.set(group, { at: clock.monotonic(), statements, unlisted: discovered.unlisted });
     return statements;
   }
 
-  /** Reports whether every kube-apiserver lists the resources of the group; nothing if Annex may not look at each. */
-  private async discovered(types: readonly DiscoveredType[]): Promise<readonly AdoptionCondition[]> {
+  /** Reports whether every kube-apiserver lists the resources of the group; nothing if Annex may not look at each. Has those look again that do not. */
+  private async discovered(
+    types: readonly DiscoveredType[],
+    before: number,
+  ): Promise<Pick<Check, 'statements' | 'unlisted'>> {
+    const lacking: string[] = [];
     const isListed = async (server: KubeApiserver): Promise<boolean> => {
       const missing = await missingInDiscovery(server, types);
-      if (missing !== '') throw new Error(missing);
-      return true;
+      if (missing === '') return true;
+      lacking.push(missing);
+      throw new Error(missing);
     };
     try {
       await this.options.servers.everywhere('discovery', isListed, 0, NEVER_ABORTED);
-      return [DISCOVERED];
+      return { statements: [DISCOVERED], unlisted: 0 };
     } catch (error) {
-      return error instanceof ClusterError ? [] : [notDiscovered(messageOf(error))];
+      if (error instanceof ClusterError) return { statements: [], unlisted: 0 };
+      const unlisted = lacking.length > 0 ? before + 1 : 0;
+      const remedy = unlisted > 0 ? `; ${await this.renew(types, unlisted)}` : '';
+      const [type, holds, reason, message] = notDiscovered(messageOf(error));
+      return { statements: [condition(type, holds, reason, `${message}${remedy}`)], unlisted };
     }
   }
 
-  /** Has kube-apiservers look again that do not list the types: at the second look, the fourth, the eighth and so on. Says so in the condition. */
-  private async renewed(
-    discovered: readonly AdoptionCondition[],
-    types: readonly DiscoveredType[],
-    unlisted: number,
-  ): Promise<readonly AdoptionCondition[]> {
-    if (unlisted === 0) return discovered;
+  /** Has kube-apiservers look again: when they lack a type for the second time, the fourth, the eighth and so on. Returns what is done. */
+  private async renew(types: readonly DiscoveredType[], unlisted: number): Promise<string> {
     const services = apiServicesOf(types).join(' ');
-    let what = `Annex deletes the APIServices ${services}, which kube-apiserver makes anew, until it lists them`;
     try {
       if (unlisted >= RENEWED_FROM && isPowerOfTwo(unlisted)) await renewApiServices(this.options.client, types);
+      return `Annex deletes the APIServices ${services}, which kube-apiserver makes anew, until it lists them`;
     } catch (error) {
-      what = `kubectl delete apiservice ${services} makes it look again: Annex cannot: ${messageOf(error)}`;
+      return `kubectl delete apiservice ${services} makes it look again: Annex cannot: ${messageOf(error)}`;
     }
-    return discovered.map(([type, holds, reason, message]) => condition(type, holds, reason, `${message}; ${what}`));
   }
 
   forget(group: string): void {
