@@ -71,7 +71,7 @@ export async function buildAggregatedPlane(
   context: ServerContext,
   dependencies: AggregatedPlaneDependencies,
 ): Promise<AggregatedPlane> {
-  const { options, clock, logger } = context;
+  const { options, clock, logger, registry } = context;
   const { clients, metrics, signal } = dependencies;
   const client = clients.main;
   setMaxListeners(0, signal);
@@ -81,7 +81,6 @@ export async function buildAggregatedPlane(
   foundation.install([resourceDefinitionType((type) => foundation.registry.storeOf(type)?.cache.size())]);
   const namespaces = new ClusterNamespaces(client);
   const quotas = new ClusterQuotas(client);
-  const { registry } = context;
   const webhooks = await configuredAdmission({ options, clock, logger, registry, resolve: resolveByDns });
   const gates = adoptionGates();
   const { admission, followed } = clusterAdmission(context, dependencies, {
