@@ -109,7 +109,9 @@ export class GenericStorage implements StandardStorage {
   }
 
   watch(context: RequestContext, namespace: string, options: WatchOptions, receiver: WatchReceiver): Promise<Watcher> {
-    return watchObjects(this.timed(context), namespace, options, receiver, this.watchesEnd);
+    const { watchesEnd } = this;
+    const flow = context.user.name;
+    return watchObjects(this.timed(context), namespace, options, receiver, { watchesEnd, flow });
   }
 
   create(request: CreateRequest): Promise<WriteResult> {
