@@ -89,8 +89,10 @@ export class ClusterClient {
   }
 
   /** Returns any response of the server, whatever its status. Throws ClusterError if there is none. */
-  call(method: string, path: string, body?: JsonObject, contentType?: string): Promise<ClusterAnswer> {
-    return this.exchange({ method, path, ...(body && { body }), ...(contentType !== undefined && { contentType }) });
+  async call(method: string, path: string, body?: JsonObject, contentType?: string): Promise<ClusterAnswer> {
+    const more = { ...(body && { body }), ...(contentType !== undefined && { contentType }) };
+    const { status, body: answered } = await this.exchange({ method, path, ...more });
+    return { status, body: answered };
   }
 
   /** Like `call`, with the headers of the response. */

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Discovery} from './discovery.js';
+import type { Discovery } from './discovery.js';
 import { fullName, type Resource } from './discovery.js';
 import { Failure, UsageError } from './failure.js';
 
