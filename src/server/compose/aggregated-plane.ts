@@ -26,6 +26,7 @@ import { resourceDefinitionType } from '../../registry/apiextensions/resourcedef
 import { RESOURCE_DEFINITIONS } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import { LocalParams } from '../../registry/sources/local-params.js';
 import type { Backend } from '../../storage/interfaces.js';
+import { hasLasted } from '../../storage/outage.js';
 import { messageOf } from '../../util/error-message.js';
 import type { Logger } from '../../util/logger.js';
 import { aggregatedPlugins } from './admission/aggregated-plugins.js';
@@ -162,6 +163,9 @@ function registrationOf(
   const { registry } = foundation;
   const definitions = local.for(RESOURCE_DEFINITIONS);
   const registration = new DefinitionRegistration(definitions, clock, errorLogger({ logger }, 'registration'));
+  foundation.outage?.onEnd((millis) => {
+    if (hasLasted(millis)) registration.storeAnswers(millis);
+  });
   const detached = new Detached();
   const owner = new Owner(options.ownerClusterRole);
   const served = (): ServedGroupVersion[] =>
