@@ -10,6 +10,7 @@ stage_outage() {
   printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: unrelated}\ndata: {round: "{{ .Values.round }}"}\n' > "$scratch/unrelated/templates/map.yaml"
   mkfifo "$scratch/until"
   guide "exec '$informer' '$CLUSTER_DIR/kubeconfig' wgpolicyk8s.io v1alpha2 policyreports reports" < "$scratch/until" > "$scratch/informer" &
+  local informing=$!
   exec 7> "$scratch/until"
   eventually grep -q synced "$scratch/informer"
   probe "$REPORTS?resourceVersion=0"
@@ -19,7 +20,7 @@ stage_outage() {
   eventually refused
   until [ $(($(date +%s) - begun)) -ge "${E2E_OUTAGE_SECONDS:-45}" ]; do
     round=$((round + 1))
-    available || fail 'the APIServices are not available'
+    available > /dev/null || fail 'the APIServices are not available'
     two || fail 'a replica is not ready'
     guide "kubectl create namespace unrelated-$round; kubectl delete namespace unrelated-$round --timeout 1m" > /dev/null
     guide "kubectl get all -A; kubectl api-resources" > /dev/null
@@ -46,7 +47,7 @@ YAML"
   echo "written again $(since "$begun") after MongoDB was started"
   eventually grep -q "after-$begun" "$scratch/informer"
   exec 7>&-
-  wait $!
+  wait $informing
   tail -n 1 "$scratch/informer"
   tail -n 1 "$scratch/informer" | grep -q '"lists":1[,}]' || fail 'the informer has listed again'
   guide 'helm uninstall unrelated -n default'
