@@ -161,11 +161,7 @@ function registrationOf(
   const { adopted, writes, foundation, certificates, local } = parts;
   const { clients, metrics, signal } = dependencies;
   const { registry } = foundation;
-  const definitions = local.for(RESOURCE_DEFINITIONS);
-  const registration = new DefinitionRegistration(definitions, clock, errorLogger({ logger }, 'registration'));
-  foundation.outage?.onEnd((millis) => {
-    if (hasLasted(millis)) registration.storeAnswers(millis);
-  });
+  const registration = reporting({ clock, logger }, foundation, local);
   const detached = new Detached();
   const owner = new Owner(options.ownerClusterRole);
   const served = (): ServedGroupVersion[] =>
@@ -215,6 +211,19 @@ function registrationOf(
     return services.start(signal);
   };
   return { services, installDefinitions, register };
+}
+
+function reporting(
+  { clock, logger }: Pick<ServerContext, 'clock' | 'logger'>,
+  { outage }: Pick<Foundation, 'outage'>,
+  local: LocalClients,
+): DefinitionRegistration {
+  const definitions = local.for(RESOURCE_DEFINITIONS);
+  const registration = new DefinitionRegistration(definitions, clock, errorLogger({ logger }, 'registration'));
+  outage?.onEnd((millis) => {
+    if (hasLasted(millis)) registration.storeAnswers(millis);
+  });
+  return registration;
 }
 
 function reportDetached(

@@ -24,7 +24,7 @@ function ask(host: string, port: number, millis: number, clock: Clock): Promise<
     const timer = clock.setTimer(millis, () => end(connected ? 'hangs' : 'silent'));
     socket.once('connect', () => (connected = true));
     socket.once('secureConnect', () => end('answers'));
-    socket.once('error', (error) =>
+    socket.once('error', (error: Error) =>
       end(connected || ('code' in error && error.code === 'ECONNREFUSED') ? 'answers' : 'silent'),
     );
   });

@@ -1,4 +1,4 @@
-import { deepCopy, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
+import { deepCopy, type JsonObject, objectAt, textOf } from '../../../apimachinery/json/json.js';
 import { conditionsOf } from '../../../apimachinery/meta/conditions.js';
 import { formatTime, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { CachedObject } from '../../../storage/cacher/interfaces.js';
@@ -32,7 +32,7 @@ export function afterOutage(
   { began, ended }: { readonly began: number; readonly ended: number },
 ): KubeObject | undefined {
   const before = conditionsOf(definition).find(({ type }) => type === TYPE);
-  const noted = Date.parse(String(before?.['lastTransitionTime']));
+  const noted = Date.parse(textOf(before?.['lastTransitionTime']));
   // Times have whole seconds.
   if (noted >= began - 1_000) return undefined;
   const seconds = Math.round((ended - began) / 1_000);
