@@ -26,6 +26,7 @@ import { resourceDefinitionType } from '../../registry/apiextensions/resourcedef
 import { RESOURCE_DEFINITIONS } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import { LocalParams } from '../../registry/sources/local-params.js';
 import type { Backend } from '../../storage/interfaces.js';
+import { hasLasted } from '../../storage/outage.js';
 import { messageOf } from '../../util/error-message.js';
 import type { Logger } from '../../util/logger.js';
 import { aggregatedPlugins } from './admission/aggregated-plugins.js';
@@ -169,8 +170,7 @@ function registrationOf(
   const { adopted, writes, foundation, certificates, local } = parts;
   const { clients, metrics, signal } = dependencies;
   const { registry } = foundation;
-  const definitions = local.for(RESOURCE_DEFINITIONS);
-  const registration = new DefinitionRegistration(definitions, clock, errorLogger({ logger }, 'registration'));
+  const registration = reporting({ clock, logger }, foundation, local);
   const detached = new Detached();
   const owner = new Owner(options.ownerClusterRole);
   const served = (): ServedGroupVersion[] =>
@@ -220,6 +220,19 @@ function registrationOf(
     return services.start(signal);
   };
   return { services, installDefinitions, register };
+}
+
+function reporting(
+  { clock, logger }: Pick<ServerContext, 'clock' | 'logger'>,
+  { outage }: Pick<Foundation, 'outage'>,
+  local: LocalClients,
+): DefinitionRegistration {
+  const definitions = local.for(RESOURCE_DEFINITIONS);
+  const registration = new DefinitionRegistration(definitions, clock, errorLogger({ logger }, 'registration'));
+  outage?.onEnd((millis) => {
+    if (hasLasted(millis)) registration.storeAnswers(millis);
+  });
+  return registration;
 }
 
 function reportDetached(
