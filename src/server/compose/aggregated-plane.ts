@@ -4,7 +4,7 @@ import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../../admission/chain.js';
 import { AdmissionMetrics } from '../../admission/metrics.js';
 import type { AdmissionChain, AdmissionPlugin } from '../../admission/interfaces.js';
-import type { AdmissionSources, ConfigurationSource, NamespaceSource, ParamSource } from '../../admission/sources.js';
+import type { AdmissionSources, ConfigurationSource, NamespaceSource } from '../../admission/sources.js';
 import { AdoptedDefinitions } from '../../adoption/handover/adopted-definitions.js';
 import { adoptionGate } from '../../adoption/handover/adoption-gate.js';
 import { AdoptionWrites } from '../../adoption/handover/adoption-writes.js';
@@ -48,6 +48,10 @@ import type { ServingCertificates } from '../certificates/serving-certificates.j
 import { waitForStore } from './startup/startup.js';
 import { startDefinitions } from './startup/start-definitions.js';
 import { installComputed } from '../../registry/builtin/install.js';
+import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
+import { viewDefinition } from '../../registry/builtin/kubeannex/views.js';
+import { viewValidation } from '../../views/view-validation.js';
+import { startViews } from './startup/start-views.js';
 import { queryKinds } from '../../views/queries.js';
 
 export interface AggregatedPlaneDependencies {
@@ -93,7 +97,7 @@ export async function buildAggregatedPlane(
     authorizer,
     namespaces,
     quotas,
-    ownParams: new LocalParams(foundation.registry),
+    types: foundation.registry,
   });
   const local = new LocalClients({ registry: foundation.registry, admission, clock, fieldManager: 'annex' });
   const away = clusterOutage(context, foundation.outage, { client, local, namespaces, links: metrics.links, signal });
@@ -188,9 +192,9 @@ function registrationOf(
     ...registrationEvents(metrics, logger, registration, served),
   });
   adopted.onRouteChange = () => services.changed();
-  const installDefinitions = (): Promise<void> => {
+  const installDefinitions = async (): Promise<void> => {
     registration.start(signal);
-    return startDefinitions({
+    await startDefinitions({
       ...foundation,
       clock,
       type: RESOURCE_DEFINITIONS,
@@ -198,13 +202,14 @@ function registrationOf(
       conversionOf: conversions(resolveByDns),
       recordEvent: (event) => recordInCluster(clients.main, event),
       onError: errorLogger({ logger }, 'definition'),
-      own: [adoptionDefinition()],
+      own: [adoptionDefinition(), viewDefinition()],
       observer: adopted,
       handover: adopted,
       gate: writes,
       leavesObjects: isCopy,
       signal,
     });
+    await startViews({ options, registry, clock, logger, signal }, local);
   };
   const register = (): Promise<void> => {
     lookAfterPeers({ options, clock, logger }, clients.main, metrics.links, services, signal);
@@ -249,7 +254,7 @@ interface ClusterAdmissionParts {
   readonly authorizer: Authorizer;
   readonly namespaces: NamespaceSource;
   readonly quotas: AdmissionPlugin;
-  readonly ownParams: ParamSource;
+  readonly types: ApiRegistry;
   readonly webhooks: ConfiguredAdmission;
 }
 
@@ -277,9 +282,10 @@ const noSources = (namespaces: NamespaceSource): AdmissionSources => ({
 function clusterAdmission(
   { options, clock, logger, registry }: ServerContext,
   { clients, metrics: { admission: metrics, links } }: AggregatedPlaneDependencies,
-  { gate, ownParams, ...parts }: ClusterAdmissionParts,
+  { gate, types, ...parts }: ClusterAdmissionParts,
 ): { admission: AdmissionChain; followed: ClusterAdmission | undefined } {
-  const { namespaces } = parts;
+  const { namespaces, authorizer } = parts;
+  const ownParams = new LocalParams(types);
   const { files } = parts.webhooks;
   const client = clients.main;
   const followed = options.admissionFromCluster
@@ -300,7 +306,10 @@ function clusterAdmission(
     sources: followed?.sources ?? (Object.keys(files).length > 0 ? noSources(namespaces) : undefined),
     files,
   });
-  const admission = admissionChain([gate, groups, ...plugins], new AdmissionMetrics(registry, () => clock.monotonic()));
+  const admission = admissionChain(
+    [gate, groups, viewValidation(types, authorizer), ...plugins],
+    new AdmissionMetrics(registry, () => clock.monotonic()),
+  );
   return { admission, followed };
 }
 

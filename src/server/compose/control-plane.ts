@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../../admission/chain.js';
+import type { AdmissionChain, AdmissionPlugin } from '../../admission/interfaces.js';
 import { AdmissionMetrics } from '../../admission/metrics.js';
 import type { TokenAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../../authentication/user/user.js';
@@ -17,6 +18,7 @@ import { configuredAdmission } from './admission/configured-admission.js';
 import { localSources, paramAccess } from './admission/local-sources.js';
 import { StandaloneHooks } from './startup/post-start-hooks.js';
 import { queryKinds } from '../../views/queries.js';
+import { viewValidation } from '../../views/view-validation.js';
 import { STANDALONE } from '../../storage/mongodb/documents.js';
 import { sleep } from '../../util/clock.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
@@ -92,7 +94,7 @@ export async function buildControlPlane(
     webhooks,
     files: webhooks.files,
   });
-  const admission = admissionChain(plugins, new AdmissionMetrics(context.registry, () => clock.monotonic()));
+  const admission = chainOf(context, [viewValidation(registry, authorizer), ...plugins]);
   accounts.labelUsedSecrets(own().for({ group: '', resource: 'secrets' }));
   const standaloneHooks = new StandaloneHooks({
     ...foundation,
@@ -118,6 +120,9 @@ export async function buildControlPlane(
     },
   });
 }
+
+const chainOf = ({ registry, clock }: ServerContext, plugins: readonly AdmissionPlugin[]): AdmissionChain =>
+  admissionChain(plugins, new AdmissionMetrics(registry, () => clock.monotonic()));
 
 /** Installs the built-in types: the stored ones and the reviews. */
 function installTypes(

@@ -11,6 +11,8 @@ import { errorLogger, runControllers } from '../controllers.js';
 import type { HookOptions } from './hook-context.js';
 import type { Hook } from '../plane.js';
 import { startDefinitions } from './start-definitions.js';
+import { viewDefinition } from '../../../registry/builtin/kubeannex/views.js';
+import { startViews } from './start-views.js';
 
 const RETRY_MILLIS = 1_000;
 
@@ -35,6 +37,7 @@ export class StandaloneHooks {
       { name: 'start-apiextensions-informers', run: served },
       { name: 'start-apiextensions-controllers', run: served },
       { name: 'crd-informer-synced', run: served },
+      { name: 'start-views', run: () => this.startViews() },
       { name: 'start-system-namespaces-controller', run: () => this.startSystemNamespaces() },
       { name: 'start-cluster-authentication-info-controller', run: () => this.startAuthenticationInfo() },
       { name: 'start-legacy-token-tracking-controller', run: () => this.startTokenTracking() },
@@ -74,7 +77,12 @@ export class StandaloneHooks {
       recordEvent: (event) =>
         swallowIgnorableErrors(() => clients.for({ group: '', resource: 'events' }).create(event)),
       onError: errorLogger(this.context, 'definition'),
+      own: [viewDefinition()],
     });
+  }
+
+  private startViews(): Promise<void> {
+    return startViews(this.context, this.context.clients('kube-apiserver'));
   }
 
   private startSystemNamespaces(): Promise<void> {
