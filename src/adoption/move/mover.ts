@@ -13,8 +13,6 @@ import { Switch } from './switch.js';
 
 const ESTABLISH_MILLIS = 60_000;
 const RETRY_MILLIS = 1_000;
-/** The longest time for which writes are refused while kube-apiservers do not follow the new route. */
-const MAX_FENCED_MILLIS = 120_000;
 
 /** Moves a group from the cluster to Annex, or back, as the machine decides. */
 export class Mover {
@@ -87,9 +85,9 @@ export class Mover {
     const isOver = (): boolean => signal.aborted;
     for (let command = first; command.kind !== 'rest' && !isOver();) {
       try {
-        if (command.kind === 'record') await this.record(command.state);
+        if (command.kind === 'record') await this.record(command);
         else await this.step(command.action, signal);
-        command = this.machine.done(command, { wasRouted: this.wasRouted });
+        command = this.machine.done(command, this.known);
       } catch (error) {
         if (isOver() || isConflictOrNotFound(error)) throw error;
         const isContinued = await this.journal.readAgain();
@@ -106,33 +104,36 @@ export class Mover {
     return this.journal.record.back !== '';
   }
 
-  private get wasRouted(): boolean {
-    return this.journal.record.fence !== '';
+  private get known(): Pick<Seen, 'wasRouted' | 'isRetried'> {
+    const { fence, retryAt } = this.journal.record;
+    return { wasRouted: fence !== '', isRetried: retryAt > 0 };
   }
 
   private async seen(isContinued = false): Promise<Seen> {
     const { journal } = this;
     const { state, wantedBy, record } = journal;
-    const isOverdue =
-      state === 'Switching' &&
-      (this.options.clock.now() - record.fencedAt > MAX_FENCED_MILLIS ||
-        (await this.parts.fence.identity()) !== record.fence);
-    return { state, wantedBy, wasRouted: this.wasRouted, isContinued, isOverdue };
+    const isFenced = state === 'Fencing' || state === 'Switching';
+    const isChanged = state === 'Switching' && (await this.parts.fence.identity()) !== record.fence;
+    const isOverdue = isChanged || (isFenced && journal.refusableMillis === 0);
+    return { state, wantedBy, isContinued, isOverdue, ...this.known };
   }
 
-  private async record(state: Extract<Command, { readonly kind: 'record' }>['state']): Promise<void> {
+  private async record({ state, isRetried = false }: Extract<Command, { readonly kind: 'record' }>): Promise<void> {
     switch (state) {
       case 'InSync':
         throw new Error('the rehearsal records this state');
       case 'Returning':
       case 'Closing':
       case 'Routing':
-      case 'Copying':
         return this.back.record(state);
       case 'Served':
         return this.isBack ? this.back.record(state, this.failure) : this.there.record(state);
+      case 'Copying':
+        return this.isBack ? this.back.record(state) : this.there.record(state);
+      case 'GivingUp':
+        return this.there.giveUp(this.failure === undefined ? 'it took too long' : messageOf(this.failure), isRetried);
       default:
-        return this.there.record(state, messageOf(this.failure));
+        return this.there.record(state);
     }
   }
 

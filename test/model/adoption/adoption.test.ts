@@ -39,6 +39,7 @@ describe('an adoption, there and back, with any party stopping anywhere', () => 
     expect(sum('switched')).toBeGreaterThan(100);
     expect(sum('returned')).toBeGreaterThan(20);
     expect(sum('gaveUp')).toBeGreaterThan(20);
+    expect(sum('retried')).toBeGreaterThan(20);
     expect(sum('stayed')).toBeGreaterThan(5);
     expect(sum('reloaded')).toBeGreaterThan(5);
     expect(sum('askedAgain')).toBeGreaterThan(5);

@@ -1,5 +1,4 @@
-import type { State } from '../../../src/adoption/protocol/states.js';
-import type { Action, Failure } from '../../../src/adoption/protocol/transitions.js';
+import type { Action, Command, Failure } from '../../../src/adoption/protocol/transitions.js';
 import type { Steps } from '../parties.js';
 import { bring, isEqual, type Uids } from './bring.js';
 import { Side } from './side.js';
@@ -36,7 +35,7 @@ export class Leader {
     this.status = this.world.status;
   }
 
-  record(state: State): Outcome {
+  record({ state, isRetried = false }: Extract<Command, { readonly kind: 'record' }>): Outcome {
     const { world } = this;
     switch (state) {
       case 'Switching':
@@ -44,20 +43,16 @@ export class Leader {
       case 'Returning':
         return this.takeDoor();
       case 'Copying':
-        // The rehearsal is over at once.
-        if (this.write({ state: 'InSync', fence: undefined }) === 'lost') return 'lost';
-        world.counts.returned++;
-        world.mustBeAlive();
-        return 'done';
+        return this.rehearse();
       case 'Served':
         if (this.status.state === 'Switching') world.counts.switched++;
         else world.counts.stayed++;
         return this.write({ state });
       case 'GivingUp':
         world.counts.gaveUp++;
-        return this.write({ state });
+        return this.write({ state, isRetried });
       case 'Failed':
-        return this.write({ state, fence: undefined });
+        return this.write({ state, fence: undefined, isRetried: false });
       default:
         return this.write({ state });
     }
@@ -146,6 +141,18 @@ export class Leader {
     awaitServed: () => this.until(() => this.world.everywhere({ served: true, door: this.world.settings.door })),
     closeDoor: () => this.now(() => this.world.set({ door: 0 })),
   };
+
+  /** Ends at once. */
+  private rehearse(): Outcome {
+    const { world, status } = this;
+    if (this.write({ state: 'InSync', fence: undefined, isRetried: false }) === 'lost') return 'lost';
+    if (status.state === 'GivingUp') world.counts.retried++;
+    else {
+      world.counts.returned++;
+      world.mustBeAlive();
+    }
+    return 'done';
+  }
 
   private write(next: Partial<Omit<Status, 'version'>>): Outcome {
     if (!this.world.advance(this.status, next)) return 'lost';
