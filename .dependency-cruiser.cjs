@@ -1,4 +1,6 @@
-/** The layers of DESIGN: calls go down, results come back. An import upward or a cycle fails `make lint`. */
+const { entangledRooms, importsOf } = require('./hack/rooms.cjs');
+
+/** What each folder of src may import besides the lowest ones. `make lint` fails on an upward import and on a cycle. */
 const layers = {
   util: [],
   go: [],
@@ -6,16 +8,27 @@ const layers = {
   pki: [],
   apimachinery: ['go', 'scheduling'],
   'structured-merge-diff': [],
-  schema: [],
+  expressions: [],
+  schema: ['expressions'],
   client: ['pki'],
-  authentication: ['client', 'pki'],
-  authorization: ['authentication', 'client'],
+  authentication: ['expressions', 'client', 'pki'],
+  authorization: ['expressions', 'authentication', 'client'],
   request: ['authentication'],
   storage: ['request'],
   managedfields: ['structured-merge-diff', 'schema'],
   quota: [],
-  admission: ['quota', 'request', 'authentication', 'authorization', 'structured-merge-diff', 'client', 'pki'],
+  admission: [
+    'expressions',
+    'quota',
+    'request',
+    'authentication',
+    'authorization',
+    'structured-merge-diff',
+    'client',
+    'pki',
+  ],
   registry: [
+    'expressions',
     'storage',
     'schema',
     'request',
@@ -26,7 +39,10 @@ const layers = {
     'structured-merge-diff',
     'pki',
   ],
+  asking: ['expressions', 'registry', 'storage', 'request'],
   endpoints: [
+    'asking',
+    'expressions',
     'registry',
     'managedfields',
     'admission',
@@ -63,6 +79,7 @@ const layers = {
   ],
   offload: [
     'endpoints',
+    'asking',
     'registry',
     'managedfields',
     'admission',
@@ -76,11 +93,11 @@ const layers = {
   ],
   cli: ['adoption', 'client', 'pki', 'schema'],
 };
-/** Rooms at the bottom import only what is named for them, and util; the others all of these. */
+/** The lowest folders import only util and what is listed for them; all others may import `always`. */
 const bottom = new Set(['util', 'go', 'scheduling', 're2', 'pki', 'apimachinery', 'http2']);
 const always = ['apimachinery', 'util', 'go', 'scheduling'];
 const allowed = (name, below) => [name, ...below, ...(bottom.has(name) ? ['util'] : always)];
-/** Rooms and what each imports of its neighbours. */
+/** Folders within a folder, and which of their siblings each may import. */
 const followsLog = ['connection', 'log', 'following'];
 const rooms = {
   'storage/mongodb': {
@@ -104,8 +121,17 @@ const rooms = {
     reporting: ['protocol', 'preflight', 'cluster', 'move'],
   },
 };
+/** Rooms that import each other: the imports of the side that has fewer are errors. */
+const entangled = entangledRooms(importsOf('src', 'packages'));
 module.exports = {
   forbidden: [
+    ...entangled.map(({ from, to }) => ({
+      name: 'rooms-apart',
+      comment: 'no two folders import each other',
+      severity: 'error',
+      from: { path: `^${from}/`, pathNot: '\\.test\\.ts$' },
+      to: { path: `^${to}/` },
+    })),
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     {
       name: 'backends-apart',
@@ -144,6 +170,13 @@ module.exports = {
       comment: 'a handler knows the verbs of a kind (registry/rest), not what implements them',
       severity: 'error',
       from: { path: '^src/endpoints/handlers/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^src/registry/(?!rest/)' },
+    },
+    {
+      name: 'asking-depends-on-contracts',
+      comment: 'expressions of lists know what a kind is (registry/rest), not what implements it',
+      severity: 'error',
+      from: { path: '^src/asking/', pathNot: '\\.test\\.ts$' },
       to: { path: '^src/registry/(?!rest/)' },
     },
     {

@@ -1,23 +1,23 @@
-# Everything is built from this folder with Node 24 (20.19 is the least), Python 3 and make; `make run` and `make test` install what they need.
+# Needs Node 24 (at least 20.19), Python 3 and make. `make run` and `make test` install everything else.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
 BIN := node_modules/.bin
 SOURCES := $(shell find src packages -name '*.ts' -not -name '*.test.ts')
-# Where the commands of the reference control plane are built to, once.
+# The folder of the reference control plane's commands, which are built once.
 TOOLS := $(or $(ANNEX_TOOLS_DIR),.cache/tools)
 KUBECTL := $(TOOLS)/kubectl
 PYTHON := .cache/python/bin/python
-# Of the running server: for make demo.
+# The kubeconfig of the running server, for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go alerts pictures faults soak mongodb-oldest e2e e2e-switch adoption-campaign e2e-oldest e2e-all data oracle bench bench-node bench-scale bench-mongodb bench-replicas bench-adoption lint typecheck format docs tools clean
+.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go alerts pictures faults soak mongodb-oldest cluster e2e e2e-switch adoption-campaign e2e-oldest e2e-all data oracle bench bench-node bench-scale bench-mongodb bench-replicas bench-adoption lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
 
-# Not npm ci: it refuses a lock file that lacks the optional binaries of other platforms, which not every registry has.
+# npm ci would reject a lock file that lacks the optional binaries of other platforms, which not every registry has.
 node_modules/.installed: package.json package-lock.json $(wildcard packages/*/package.json)
 	npm install --no-save --no-audit --no-fund
 	@touch $@
@@ -40,7 +40,7 @@ demo: dist/.sources tools ## A first look: kubectl at work on 10,000 reports, in
 typecheck: node_modules/.installed ## Checks the types of sources and tests.
 	$(BIN)/tsc -p tsconfig.json --noEmit
 
-# The linter keeps the types of all files in memory, 3.5 GB: in one run it takes 62 s, in nine smaller ones 104 s.
+# ESLint keeps the types of all files in memory (3.5 GB): one run takes 62 s, nine smaller runs take 104 s.
 lint: node_modules/.installed ## ESLint, the layers, unused exports and dependencies, the format.
 	@status=0; \
 	NODE_OPTIONS=--max-old-space-size=6144 $(BIN)/eslint src packages test || status=1; \
@@ -103,6 +103,9 @@ mongodb-oldest: dist/.sources ## The tests of the store, and the recorded scenar
 
 e2e: dist/.sources ## End to end: Annex in a cluster of real parts, where Go 1.26 is there to build them.
 	hack/e2e.sh
+
+cluster: ## A cluster of two nodes with pods, in network namespaces (needs root and containerd); `hack/cluster/cluster.sh down` removes it.
+	hack/cluster/cluster.sh up
 
 e2e-switch: dist/.sources ## Adoptions under load with two kube-apiservers: switched, killed, given up. Takes about five minutes.
 	E2E_WANTS_RECONCILER=yes E2E_CONFIG=test/e2e/switch/jest.config.mjs hack/e2e.sh

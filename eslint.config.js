@@ -29,7 +29,7 @@ export default tseslint.config(
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-floating-promises': 'error',
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
-      // JSON objects are open maps: bracket access and delete are how they are worked on.
+      // JSON objects are open maps, which code reads with brackets and changes with delete.
       '@typescript-eslint/no-dynamic-delete': 'off',
       'no-control-regex': 'off',
     },
@@ -37,14 +37,14 @@ export default tseslint.config(
   {
     files: ['src/**/*.ts', 'packages/**/*.ts'],
     ignores: ['**/*.test.ts', 'packages/*/test/'],
-    // A table may be longer; it says so where it switches the rule off.
+    // A table may be longer, and disables the rule with a comment.
     rules: {
       'max-lines': ['error', { max: 400 }],
       'max-lines-per-function': ['error', { max: 60, IIFEs: true }],
     },
   },
   {
-    // Contracts: what implements them is elsewhere.
+    // Contracts, which are implemented elsewhere.
     files: ['src/registry/rest/**/*.ts'],
     rules: {
       'no-restricted-syntax': ['error', 'ClassDeclaration', 'FunctionDeclaration', 'VariableDeclaration'],

@@ -2,13 +2,13 @@
 export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/src', '<rootDir>/packages', '<rootDir>/test'],
-  // Tests with real processes share the machine with others. This ends what hangs; what is waited for has limits of its own.
+  // Tests that start processes run slowly on a busy machine. This timeout ends tests that hang; each wait has a shorter timeout of its own.
   testTimeout: 300_000,
   testMatch: ['**/*.test.ts'],
-  // Of a cluster of its own: `make e2e`.
+  // `make e2e` runs these on a cluster.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/e2e/'],
   setupFiles: ['<rootDir>/test/setup.ts'],
-  // The build is that of the sources. What the servers of the tests log is looked through for secrets, after all tests.
+  // The setup builds the program if it is out of date; the teardown searches the logs of all servers for secrets.
   globalSetup: '<rootDir>/test/global-setup.ts',
   globalTeardown: '<rootDir>/test/secrecy/leaks.ts',
   moduleNameMapper: {

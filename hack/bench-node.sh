@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Measures create, get, list and watch on versions of Node, or with and without the V8 flags that main.ts sets, and writes a table. Needs Go and a
-# quiet machine.
+# machine without other load.
 #   hack/bench-node.sh               NODES='20 22 24 26', ROUNDS=3, SCENARIOS=regexp, BENCH_FLAGS=(of the load program), OUT=test/bench/results/node-v<version>.md
 #   VARIANTS=flags hack/bench-node.sh      on the first of NODES (24), each flag left out once; OUT=test/bench/results/v8-flags-v<version>.md
-# Rounds alternate: each variant once, then each again.
+# The rounds alternate: each round runs every variant once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 variants=${VARIANTS:-nodes}
@@ -20,7 +20,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"; rm -f dist/main-without-*.js' EXIT
 if [ "$variants" = flags ]; then
   for flag in "${flags[@]}"; do
-    # In the bundle a call is one expression; without the flag it sets nothing.
+    # In the bundle, each call that sets a flag is one expression. Replacing it leaves the flag unset.
     sed -E "s/setFlagsFromString[0-9]*\(\"--$flag[^\"]*\"\)/void 0/" dist/main.js > "dist/main-without-$flag.js"
     ! cmp -s dist/main.js "dist/main-without-$flag.js" || { echo "bench-node: dist/main.js does not set --$flag" >&2; exit 1; }
   done

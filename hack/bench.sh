@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Loads the built server, side by side with kube-apiserver where hack/tools/build.sh has built it. Needs Go for the load program.
+# Runs the load program against the built server and, if hack/tools/build.sh has built it, against kube-apiserver. Needs Go.
 #   hack/bench.sh [REGEXP of scenarios]        BACKEND=embedded|mongodb (with a mongod of its own), ALONE=yes for Annex alone, ROUNDS=1, OBJECTS=10000, BENCH_FLAGS=(more of the load program), ANNEX_MAIN=dist/main.js, NODE=(path of the node that runs it), BENCH_PORT, KAS_PORT, ETCD_PORT, OUT=test/bench/results/[mongodb-]v<version>.md
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -51,7 +51,7 @@ for _ in $(seq 150); do
   sleep 0.2
 done
 annex=(url "https://127.0.0.1:$port" token "$token" ca "$scratch/data/ca.crt" pids "$pids" start "$scratch/start" stop "$scratch/stop")
-# shellcheck disable=SC2206 # Several words.
+# shellcheck disable=SC2206 # The value is split into words.
 common=(-only "$only" -objects "${OBJECTS:-10000}" ${BENCH_FLAGS:-})
 if [ -z "${ALONE:-}" ] && [ -x "$tools/kube-apiserver" ] && [ -x "$tools/etcd" ]; then
   export KAS_BIN=$tools KAS_RUN=$scratch/kas KAS_PORT=$kas_port ETCD_PORT=$etcd_port ETCD_PEER_PORT=$((etcd_port + 10))

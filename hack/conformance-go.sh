@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Go's clients against the compiled server: client-go's dynamic, typed and metadata clients, informers, leader election, and
-# a manager of controller-runtime, and what kubeadm and kubelets do to join. Skipped, with the reason, where Go is missing. The last line is `N passed, N failed`.
+# Tests Go clients against the built server: client-go's dynamic, typed and metadata clients, informers and leader election, a manager of
+# controller-runtime, and what kubeadm and kubelets do to join. Without Go, the tests are skipped. The last line is `N passed, N failed`.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 if ! command -v go > /dev/null; then
@@ -20,7 +20,7 @@ trap 'rm -f "$log"' EXIT
 status=${PIPESTATUS[0]}
 good=$(grep -c '^--- PASS' "$log")
 bad=$(grep -c '^--- FAIL' "$log")
-# What did not even compile, or broke off, is a failure, too.
+# A test that does not compile or does not finish counts as a failure.
 if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then cat "$log" && bad=1; fi
 echo "$good passed, $bad failed"
 [ "$bad" -eq 0 ]

@@ -18,7 +18,7 @@ function flags() {
   for (const flag of Object.values(FLAGS)) groups.set(flag.group, [...(groups.get(flag.group) ?? []), flag]);
   const parts = ['# Flags of `annex serve`', ''];
   parts.push(
-    'Flags that kube-apiserver has too bear its names and meanings. Lists are separated by commas, or the flag is given several times; durations are written as in Go (`1m30s`).',
+    'Flags that kube-apiserver also has have the same names and meanings. Separate the items of a list with commas, or repeat the flag. Durations are written as in Go (`1m30s`).',
   );
   for (const [group, members] of groups) {
     parts.push('', `## ${group.replace(/ flags:$/, '')}`, '', '| flag | default | meaning |', '|---|---|---|');
@@ -131,8 +131,8 @@ async function metrics() {
   return [
     '# Metrics at `/metrics`',
     '',
-    'In the text format of Prometheus. Metrics that kube-apiserver has too bear its names and labels; those of the store are',
-    'named as those of etcd. Beside these there are `process_*` and `nodejs_*` of every Node program.',
+    'In the Prometheus text format. Metrics that kube-apiserver also has have the same names and labels; metrics of the store have',
+    'the names of the corresponding metrics of etcd. The `process_*` and `nodejs_*` metrics of every Node program are served too.',
     '',
     '| metric | type | meaning |',
     '|---|---|---|',

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The tests end to end: a real control plane, three mongods, two replicas of Annex (test/e2e). Builds what is not there yet, which
-# takes about eight minutes on two idle cores, once. Where that cannot be done the tests are skipped, with the reason and their number.
-#   hack/e2e.sh [arguments of jest, e.g. -t 'faults|a cluster']      E2E_CONFIG=test/bench/replicas/jest.config.mjs: the bench on such a cluster
+# Runs the end-to-end tests (test/e2e): a real control plane, three mongods, two replicas of Annex. The first run builds the tools, which
+# takes about eight minutes on two idle cores. If they cannot be built, the tests are skipped, and the output states the reason and their number.
+#   hack/e2e.sh [jest arguments, e.g. -t 'faults|a cluster']      E2E_CONFIG=test/bench/replicas/jest.config.mjs runs the benchmark on such a cluster
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 programs=(etcd kube-apiserver kube-controller-manager kubectl helm)
@@ -27,7 +27,7 @@ if [ -z "$E2E_MISSING" ] && command -v go > /dev/null; then
 fi
 [ -z "$E2E_MISSING" ] || echo "skipped: the tests end to end: $E2E_MISSING" >&2
 [ -n "$E2E_INFORMER" ] || echo 'the informer of client-go cannot be built here: its tests are skipped' >&2
-# In a group of its own: whoever ends this ends all that the tests have started.
+# jest runs in a process group of its own, so that ending this script ends every process that the tests have started.
 ANNEX_TOOLS_DIR=$tools setsid node_modules/.bin/jest -c "${E2E_CONFIG:-test/e2e/jest.config.mjs}" "$@" &
 jest=$!
 trap 'kill -KILL -- "-$jest"; exit 143' TERM INT

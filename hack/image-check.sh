@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the image and runs it as the chart's pods run it: not as root, without capabilities, on a root file system that is read-only.
-# A client works with it, a stop ends it in time with a watch open, and started again it has what it had.
-#   hack/image-check.sh [IMAGE.tar]      an OCI archive that hack/release.sh has made, instead of building
-# ENGINE=docker|podman, with flags of its own if need be; BUILD_FLAGS, RUN_FLAGS: more for `build` and `run`; PORT=6475
+# Builds the image and runs it like the chart's pods: as a user other than root, without capabilities, on a read-only root file system.
+# Checks that a client can use it, that it stops in time while a watch is open, and that its objects survive a restart.
+#   hack/image-check.sh [IMAGE.tar]      checks an OCI archive from hack/release.sh instead of building an image
+# ENGINE=docker|podman, optionally with flags; BUILD_FLAGS and RUN_FLAGS: additional flags of `build` and `run`; PORT=6475
 set -euo pipefail
 cd "$(dirname "$0")/.."
 image=localhost/annex:check
@@ -13,7 +13,7 @@ if [ -z "${ENGINE:-}" ]; then
   else echo 'image-check: nothing was tried: neither docker nor podman runs here' >&2; exit 3; fi
 fi
 kubectl=$(hack/tools/kubectl.sh)
-# Words of flags.
+# Flags are split into words.
 # shellcheck disable=SC2206
 engine=($ENGINE) build=(${BUILD_FLAGS:-}) run=(${RUN_FLAGS:-})
 scratch=$(mktemp -d)

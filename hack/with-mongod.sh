@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a command with a mongod of its own, a replica set of one member on loopback:
-#   hack/with-mongod.sh command…      (it finds the connection string in MONGODB_URI, the process id in MONGOD_PID)
+# Starts a mongod, a replica set with one member on loopback, runs a command, and stops the mongod:
+#   hack/with-mongod.sh command…      (MONGODB_URI has the connection string, MONGOD_PID the process ID)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mongod=$(hack/mongod.sh)

@@ -13,10 +13,10 @@ for name in "$@"; do
   [ -x "$out/$name" ] && continue
   cd "$here"
   case $name in
-    etcd | kms-plugin | cel-evaluator) package=./$name ;;
+    etcd | kms-plugin | cel-evaluator | pause) package=./$name ;;
     helm) cd helm && package=helm.sh/helm/v3/cmd/helm ;;
     h2spec) cd h2spec && package=github.com/summerwind/h2spec/cmd/h2spec ;;
-    kube-apiserver | kube-controller-manager | kubectl) package=k8s.io/kubernetes/cmd/$name ;;
+    kube-apiserver | kube-controller-manager | kubectl | kube-proxy | kube-scheduler | kubelet) package=k8s.io/kubernetes/cmd/$name ;;
     *) echo "build.sh: unknown command '$name'" >&2; exit 2 ;;
   esac
   echo "building $name (minutes, once) ..." >&2

@@ -7,7 +7,7 @@ import type { LoopbackClient } from '../registry/rest/loopback-client.js';
 import type { Backend } from '../storage/interfaces.js';
 import { type Clock, sleep } from '../util/clock.js';
 import { isConflictOrNotFound } from '../controllers/errors.js';
-import type { ClusterLease } from './lease.js';
+import type { ElectionLease } from '../controllers/lease.js';
 import type { AdoptedDefinitions } from './handover/adopted-definitions.js';
 import { hasFailed, isMoving, isReturnWanted, isTriedAgain, isWanted, phaseOf, recordOf } from './move/journal.js';
 import type { KubeApiservers } from './cluster/kube-apiservers.js';
@@ -38,7 +38,7 @@ export interface AdoptionControllerOptions {
   readonly namespace: string;
   readonly admissionFromCluster: boolean;
   readonly clock: Clock;
-  readonly lease: Pick<ClusterLease, 'contend'>;
+  readonly lease: Pick<ElectionLease, 'contend'>;
   /** The name of this replica, as shown in the status of Adoptions. */
   readonly identity: string;
   readonly onError: (what: string, error: unknown) => void;

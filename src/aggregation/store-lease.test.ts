@@ -29,7 +29,7 @@ function setUp() {
   const stop = new AbortController();
   const broken: string[] = [];
   const replica = () => {
-    const outage: { age: number | undefined } = { age: undefined };
+    const outage: { since: number | undefined } = { since: undefined };
     const lease = new StoreLease({
       client: cluster,
       clock,
@@ -48,13 +48,13 @@ function setUp() {
         return true;
       }
     };
-    return { outage, isAlone };
+    const loses = (): void => void (outage.since = clock.monotonic());
+    const returns = (): void => void (outage.since = undefined);
+    return { loses, returns, isAlone };
   };
   const replicas = [replica(), replica()] as const;
-  /** The replicas that are away grow older. */
   const pass = async (millis: number): Promise<void> => {
     for (let i = 0; i < millis; i += 1_000) {
-      for (const { outage } of replicas) if (outage.age !== undefined) outage.age += 1_000;
       clock.advance(1_000);
       await settle();
     }
@@ -76,13 +76,34 @@ describe('the Lease of replicas that reach the store', () => {
     const { pass, replicas, stop } = setUp();
     const [one, two] = replicas;
     await pass(10_000);
-    one.outage.age = 0;
+    one.loses();
     await pass(10_000);
     expect(one.isAlone()).toBe(false);
-    await pass(20_000);
+    await pass(25_000);
     expect([one.isAlone(), two.isAlone()]).toEqual([true, false]);
-    one.outage.age = undefined;
+    one.returns();
     expect(one.isAlone()).toBe(false);
+    stop.abort();
+  });
+
+  test('tells nothing if the others find the store again a moment earlier, not even in the next outage', async () => {
+    const { pass, replicas, stop } = setUp();
+    const [one, two] = replicas;
+    await pass(10_000);
+    one.loses();
+    two.loses();
+    await pass(30_000);
+    two.returns();
+    await pass(7_000);
+    expect([one.isAlone(), two.isAlone()]).toEqual([false, false]);
+    one.returns();
+    await pass(2_000);
+    one.loses();
+    two.loses();
+    for (let i = 0; i < 40; i++) {
+      await pass(1_000);
+      expect([one.isAlone(), two.isAlone()]).toEqual([false, false]);
+    }
     stop.abort();
   });
 
@@ -90,10 +111,10 @@ describe('the Lease of replicas that reach the store', () => {
     const { cluster, pass, replicas, broken, stop } = setUp();
     const [one, two] = replicas;
     await pass(10_000);
-    one.outage.age = 0;
+    one.loses();
     // The other one notices later, and renews the Lease once more.
     await pass(5_000);
-    two.outage.age = 0;
+    two.loses();
     const { writes } = cluster;
     await pass(120_000);
     expect([one.isAlone(), two.isAlone(), cluster.writes]).toEqual([false, false, writes]);

@@ -8,9 +8,11 @@ const STORE_LEASE = 'annex-store';
 const LOOK_MILLIS = 5_000;
 /** A Lease that has not changed for this long is renewed. */
 const RENEW_MILLIS = 10_000;
-/** A change of the Lease says nothing unless it came this long after the beginning of the outage: another replica may notice later. */
+/** A change of the Lease says nothing unless it comes this long after the beginning of the outage: another replica may notice later. */
 const MARGIN_MILLIS = 10_000;
-/** How long a sign of another replica counts. */
+/** This many changes tell that another replica reaches the store. One may come from a replica that only found the store again a moment earlier. */
+const CHANGES = 2;
+/** How long a change counts. */
 const REMEMBER_MILLIS = 30_000;
 
 export interface StoreLeaseOptions {
@@ -18,8 +20,8 @@ export interface StoreLeaseOptions {
   readonly clock: Clock;
   readonly namespace: string;
   readonly identity: string;
-  /** How long the store has not answered, in milliseconds; undefined while it does. */
-  readonly outage: { readonly age: number | undefined };
+  /** When the store last answered before the outage, in monotonic milliseconds; undefined while it answers. */
+  readonly outage: { readonly since: number | undefined };
   broken(error: unknown): void;
   restored(): void;
 }
@@ -31,9 +33,8 @@ export interface StoreLeaseOptions {
 export class StoreLease {
   /** The version of the Lease at the last look, and since when it has not changed, in monotonic milliseconds. */
   private seen = { version: '', since: 0 };
-  /** The age of the outage at the last look; undefined if there was none. */
-  private agedAt: number | undefined;
-  private peerAt = -Infinity;
+  /** The changes of the Lease during an outage, which begins at `since`. They say nothing about another outage. */
+  private changes = { since: NaN, count: 0, last: -Infinity, isOld: false };
 
   constructor(private readonly options: StoreLeaseOptions) {}
 
@@ -55,7 +56,8 @@ export class StoreLease {
   /** Throws if another replica has the store while this one has not. */
   check(): void {
     const { clock, outage } = this.options;
-    if (outage.age === undefined || clock.monotonic() - this.peerAt > REMEMBER_MILLIS) return;
+    const { since, count, last } = this.changes;
+    if (outage.since !== since || count < CHANGES || clock.monotonic() - last > REMEMBER_MILLIS) return;
     throw new Error('another replica reaches the store, this one does not');
   }
 
@@ -63,18 +65,28 @@ export class StoreLease {
     const { client, clock, outage } = this.options;
     const lease = await client.must('GET', this.path);
     const now = clock.monotonic();
-    const { age } = outage;
     const version = lease?.metadata.resourceVersion ?? '';
-    if (version !== this.seen.version) {
-      // Changed since the last look, at which the outage was old enough.
-      if (age !== undefined && (this.agedAt ?? 0) >= MARGIN_MILLIS) this.peerAt = now;
-      this.seen = { version, since: now };
+    const isChanged = version !== this.seen.version;
+    if (isChanged) this.seen = { version, since: now };
+    if (outage.since !== undefined) {
+      this.countChange(isChanged, outage.since, now);
+      return;
     }
-    this.agedAt = age;
-    if (age !== undefined) return;
-    if (lease === undefined) await client.must('POST', this.collection, this.next(undefined));
-    else if (now - this.seen.since >= RENEW_MILLIS - LOOK_MILLIS / 2)
-      await client.must('PUT', this.path, this.next(lease));
+    const isDue = lease === undefined || now - this.seen.since >= RENEW_MILLIS - LOOK_MILLIS / 2;
+    if (!isDue) return;
+    const [method, path] = lease === undefined ? (['POST', this.collection] as const) : (['PUT', this.path] as const);
+    const renewed = await client.must(method, path, this.next(lease));
+    this.seen = { version: renewed?.metadata.resourceVersion ?? '', since: now };
+  }
+
+  private countChange(isChanged: boolean, since: number, now: number): void {
+    if (this.changes.since !== since) this.changes = { since, count: 0, last: -Infinity, isOld: false };
+    const { changes } = this;
+    if (isChanged && changes.isOld) {
+      changes.count++;
+      changes.last = now;
+    }
+    changes.isOld = now - since >= MARGIN_MILLIS;
   }
 
   private next(current: KubeObject | undefined): KubeObject {

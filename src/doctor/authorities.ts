@@ -3,14 +3,12 @@ import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.j
 import { parseBundle } from '../authentication/request/client-ca.js';
 import { readFile } from '../server/certificates/data-directory.js';
 import { SERVING_AUTHORITIES, servingCas } from '../server/certificates/serving-certificates.js';
-import { mongodbUri, type StorageOptions, embeddedDirectory } from '../server/options/storage-options.js';
+import { type StorageOptions, embeddedDirectory } from '../server/options/storage-options.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import { type Finding, ok, skipped, failed } from './finding.js';
 import { nameOf } from '../apimachinery/meta/meta.js';
-import { withEmbeddedStore } from './store.js';
-
-const SELECT_MILLIS = 5_000;
+import { withEmbeddedStore, withMongo } from './store.js';
 
 export interface AuthorityOptions extends StorageOptions {
   readonly tlsCertFile: string;
@@ -41,18 +39,11 @@ async function ofDirectory(options: AuthorityOptions, clock: Clock): Promise<Uin
 }
 
 async function ofMongo(options: AuthorityOptions): Promise<Uint8Array | undefined> {
-  const [{ connect }, { statesOf, storedOf }] = await Promise.all([
-    import('../storage/mongodb/connection/connection.js'),
-    import('../storage/mongodb/documents.js'),
-  ]);
-  const uri = mongodbUri(options, process.env);
-  const { client, db } = await connect({ uri, database: options.mongodbDatabase, selectMillis: SELECT_MILLIS });
-  try {
+  const { statesOf, storedOf } = await import('../storage/mongodb/documents.js');
+  return withMongo(options, async ({ db }) => {
     const found = await statesOf(db, SERVING_AUTHORITIES.resource).findOne({ _id: SERVING_AUTHORITIES.key });
     return found === null ? undefined : storedOf(found)?.bytes;
-  } finally {
-    await client.close();
-  }
+  });
 }
 
 const fingerprints = (pem: string): string[] => parseBundle(pem).map(({ certificate }) => certificate.fingerprint256);

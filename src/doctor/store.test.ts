@@ -13,7 +13,9 @@ describe('checkStore', () => {
     rmSync(dataDir, { recursive: true });
   });
 
-  const check = async (over: { storageBackend?: string; mongodbUri?: string } = {}): Promise<string> => {
+  const check = async (
+    over: { storageBackend?: string; mongodbUri?: string; mongodbUriFile?: string } = {},
+  ): Promise<string> => {
     const options = {
       storageBackend: 'embedded',
       mongodbUri: '',
@@ -63,5 +65,31 @@ describe('checkStore', () => {
     const line = await check({ storageBackend: 'mongodb', mongodbUri });
     expect(line).toMatch(/^store: failed: .*; fix: /);
     expect(line).toContain(message);
+  });
+
+  test.each([
+    'mongodb://annex:s3cr3t@127.0.0.1:1/',
+    'mongodb://annex:s3cr3t@127.0.0.1:1/?appName=a@b',
+    'mongodb://annex:s3cr3t/@127.0.0.1:1/',
+    'mongodb://annex:s3cr3t%zz@127.0.0.1:1/',
+    'mongodb:/annex:s3cr3t@127.0.0.1:1/',
+    'mongodb//annex:s3cr3t@127.0.0.1:1/',
+    'MONGODB://annex:s3cr3t@127.0.0.1:1/',
+    'annex:s3cr3t@127.0.0.1:1',
+    'mongodb://annex:s3cr3t@@127.0.0.1:1/?journal=false',
+    'mongodb://annex:s3cr3t@127.0.0.1:1/?unknown=s3cr3t',
+  ])('the password in a URI is not shown: %s', async (uri) => {
+    const mongodbUri = uri.includes('?')
+      ? `${uri}&serverSelectionTimeoutMS=200`
+      : `${uri}?serverSelectionTimeoutMS=200`;
+    const line = await check({ storageBackend: 'mongodb', mongodbUri });
+    expect(line).toMatch(/^store: failed: /);
+    expect(line).not.toContain('s3cr3t');
+  });
+
+  test('a URI given as a path is not shown', async () => {
+    const line = await check({ storageBackend: 'mongodb', mongodbUriFile: 'mongodb://annex:s3cr3t@127.0.0.1:1/' });
+    expect(line).toMatch(/^store: failed: --mongodb-uri-file invalid: takes the path of a file/);
+    expect(line).not.toContain('s3cr3t');
   });
 });

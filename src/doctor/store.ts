@@ -4,7 +4,9 @@ import type { Document } from 'mongodb';
 import { checkDirectory } from '../storage/embedded/directory.js';
 import { isInUse } from '../storage/directory-lock.js';
 import { EmbeddedBackend } from '../storage/embedded/backend.js';
-import { mongodbUri, type StorageOptions, embeddedDirectory } from '../server/options/storage-options.js';
+import { redact } from '../storage/mongodb/connection/redact.js';
+import type { Database } from '../storage/mongodb/connection/connection.js';
+import { logOverrides, mongodbUri, type StorageOptions, embeddedDirectory } from '../server/options/storage-options.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import { type Finding, ok, skipped, failed } from './finding.js';
@@ -78,46 +80,69 @@ export async function checkStoreOwner(
 ): Promise<Finding | undefined> {
   if (options.storageBackend !== 'mongodb') return undefined;
   try {
-    const { connect } = await import('../storage/mongodb/connection/connection.js');
     const { foreign, recordedCluster } = await import('../storage/mongodb/owner-cluster.js');
-    const uri = mongodbUri(options, process.env);
-    const { client, db } = await connect({ uri, database: options.mongodbDatabase, selectMillis: SELECT_MILLIS });
-    try {
-      const [owner, uid] = [await recordedCluster(db), await clusterUid()];
-      if (owner === undefined) return ok(OWNER, 'the first server will record this cluster in the database');
-      if (owner === uid) return ok(OWNER, 'the database belongs to this cluster');
-      const former = options.mongodbFormerCluster;
-      if (former === owner) return ok(OWNER, `the next server to start takes the database over from ${former}`);
-      return failed(OWNER, foreign(owner, uid), `use another database, or set --mongodb-former-cluster=${owner}`);
-    } finally {
-      await client.close();
-    }
+    const [owner, uid] = await withMongo(options, async ({ db }) => [await recordedCluster(db), await clusterUid()]);
+    if (owner === undefined) return ok(OWNER, 'the first server will record this cluster in the database');
+    if (owner === uid) return ok(OWNER, 'the database belongs to this cluster');
+    const former = options.mongodbFormerCluster;
+    if (former === owner) return ok(OWNER, `the next server to start takes the database over from ${former}`);
+    return failed(OWNER, foreign(owner, uid), `use another database, or set --mongodb-former-cluster=${owner}`);
   } catch (error) {
     return skipped(OWNER, messageOf(error));
   }
 }
 
-async function checkMongo(options: StorageOptions): Promise<Finding> {
-  let uri: string;
+/** Connects to the database that the flags name, and closes the connection after the work. Errors have no credentials. */
+export async function withMongo<T>(options: StorageOptions, work: (database: Database) => Promise<T>): Promise<T> {
+  // The driver is loaded only if it is needed.
+  const { connect } = await import('../storage/mongodb/connection/connection.js');
+  const uri = mongodbUri(options, process.env);
+  const { client, ...database } = await connect({
+    uri,
+    database: options.mongodbDatabase,
+    selectMillis: SELECT_MILLIS,
+  });
   try {
-    uri = mongodbUri(options, process.env);
+    return await work(database);
+  } catch (error) {
+    throw new Error(redact(messageOf(error), uri), { cause: error });
+  } finally {
+    await client.close();
+  }
+}
+
+async function checkMongo(options: StorageOptions): Promise<Finding> {
+  try {
+    mongodbUri(options, process.env);
   } catch (error) {
     return failed(CHECK, error, 'put the URI of MongoDB into the file of --mongodb-uri-file');
   }
   try {
-    // The driver is loaded only if it is needed.
-    const { connect } = await import('../storage/mongodb/connection/connection.js');
-    const database = options.mongodbDatabase;
-    const { client, db } = await connect({ uri, database, selectMillis: SELECT_MILLIS });
-    try {
-      const hello = await db.command({ hello: 1 });
-      return ok(CHECK, `MongoDB, database ${database}, ${nameOf(hello)}`);
-    } finally {
-      await client.close();
-    }
+    return await withMongo(options, async (database) => {
+      const hello = await database.db.command({ hello: 1 });
+      const continued = await checkLogs(database, options);
+      return ok(CHECK, `MongoDB, database ${options.mongodbDatabase}, ${nameOf(hello)}${continued}`);
+    });
   } catch (error) {
     return failed(CHECK, error, mongoHint(messageOf(error)));
   }
+}
+
+/** Throws if a log is older than its objects, and a server would refuse to start. */
+async function checkLogs(database: Database, options: StorageOptions): Promise<string> {
+  const [{ checkCompleteLog }, { logPlace, MAIN_LOG }] = await Promise.all([
+    import('../storage/mongodb/retention/complete.js'),
+    import('../storage/mongodb/documents.js'),
+  ]);
+  const overrides = logOverrides(options.mongodbLogOverrides);
+  let continued = '';
+  for (const log of new Set([MAIN_LOG, ...overrides.values()])) {
+    const place = logPlace(database, log);
+    const above = await checkCompleteLog({ place, overrides, continueAbove: options.mongodbContinueAbove });
+    if (above !== undefined)
+      continued += `; the next server to start continues ${place.collection} above revision ${above}`;
+  }
+  return continued;
 }
 
 const nameOf = (hello: Document): string =>
@@ -125,6 +150,7 @@ const nameOf = (hello: Document): string =>
 
 function mongoHint(message: string): string {
   if (/malformed|^the MongoDB URI has /.test(message)) return 'correct the MongoDB URI';
+  if (message.includes('ends at revision')) return 'do one of the two before a server starts';
   if (message.includes('credentials')) return 'correct user, password and authSource in the MongoDB URI';
   if (message.includes('does not allow')) return 'use a MongoDB URI whose user has the role readWrite';
   if (message.includes('grant it readWrite')) return 'grant the user the role readWrite on the database';

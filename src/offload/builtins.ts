@@ -1,4 +1,4 @@
-import { resourceDefinitionType } from '../registry/builtin/kubeannex/resource-definitions.js';
+import { resourceDefinitionType } from '../registry/apiextensions/resourcedefinition/type.js';
 import type { EscalationDependencies } from '../registry/builtin/rbac/escalation.js';
 import { offloadableKinds } from '../registry/kinds.js';
 import type { ResourceType } from '../registry/rest/interfaces.js';

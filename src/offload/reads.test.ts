@@ -99,7 +99,7 @@ test.each(FORMS.filter(([name]) => name !== 'metadata in YAML'))(
         return end(chunk);
       };
       const asked = new Query(scope.request.url ?? '');
-      const list = new SelectedPage(9, items, false);
+      const list = new SelectedPage(9, { items, rest: false, remaining: 0 });
       const result = { list, resourceVersion: 9, continue: '', remainingItemCount: undefined };
       await writeListResult(scope, negotiateList(scope, asked), result);
       bodies.push(Buffer.concat(written).toString());

@@ -37,6 +37,7 @@ export const OID = {
   serverAuth: '1.3.6.1.5.5.7.3.1',
   clientAuth: '1.3.6.1.5.5.7.3.2',
   ecdsaWithSha256: '1.2.840.10045.4.3.2',
+  rsaWithSha256: '1.2.840.113549.1.1.11',
 } as const;
 
 interface Subject {
@@ -55,7 +56,7 @@ export interface CertificateRequest {
   readonly notAfter: number;
 }
 
-/** The signer: an ECDSA key on P-256 with its certificate. Without a certificate the new one is self-signed. */
+/** The signer: an ECDSA or RSA key with its certificate. Without a certificate the new one is self-signed. */
 export interface Issuer {
   readonly key: KeyObject;
   readonly certificate?: X509Certificate;
@@ -143,7 +144,7 @@ function extensions(request: CertificateRequest, issuerKey: KeyObject): Buffer[]
   return out;
 }
 
-/** Creates an X.509 v3 certificate, signed with ECDSA and SHA-256, and returns it as PEM. */
+/** Creates an X.509 v3 certificate, signed with SHA-256, and returns it as PEM. */
 export function createCertificate(request: CertificateRequest, issuer: Issuer): string {
   const subject = name(request.subject);
   return signCertificate(
@@ -169,11 +170,14 @@ interface CertificateContent {
   readonly extensions: readonly Buffer[];
 }
 
+const NULL = Buffer.from([5, 0]);
+
 /** Signs a certificate with a random serial number, and returns it as PEM. */
 export function signCertificate(content: CertificateContent, key: KeyObject): string {
   const serial = randomBytes(16);
   serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40;
-  const algorithm = sequence(oid(OID.ecdsaWithSha256));
+  const algorithm =
+    key.asymmetricKeyType === 'rsa' ? sequence(oid(OID.rsaWithSha256), NULL) : sequence(oid(OID.ecdsaWithSha256));
   const body = sequence(
     der(explicitTag(0), integer(Buffer.from([2]))),
     integer(serial),

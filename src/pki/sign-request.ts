@@ -42,7 +42,7 @@ export interface SigningTerms {
   readonly notAfter: number;
 }
 
-/** An ECDSA key on P-256 with its certificate. */
+/** An ECDSA or RSA key with its certificate. */
 export interface SigningAuthority {
   readonly key: KeyObject;
   readonly certificate: X509Certificate;

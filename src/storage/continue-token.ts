@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { goKind, JsonError, parseJson } from '../apimachinery/json/decode.js';
 import { isObject, type JsonObject, type JsonValue, stringAt } from '../apimachinery/json/json.js';
 import type { Revision } from './interfaces.js';
@@ -10,6 +11,16 @@ export interface ContinueToken {
   readonly log?: string | undefined;
   /** The first key to return, relative to the list's prefix. */
   readonly startKey: string;
+  /** What the list asks for beyond kube-apiserver's parameters; undefined for a list without such. */
+  readonly bound?: Bound | undefined;
+}
+
+/** What the token of a list with an expression carries besides. */
+export interface Bound {
+  /** The time of the first page, in milliseconds since the epoch. */
+  readonly now: number;
+  /** A digest of the token and of what it belongs to. */
+  readonly sum: string;
 }
 
 /** Thrown if a token cannot be used; the message is the text of a 400. */
@@ -26,11 +37,15 @@ const COMPACTED_ELSEWHERE = 1;
  * Encodes a token. If it names a log, the revision is in a field that kube-apiserver ignores: when a type moves between the two servers,
  * their revisions overlap, and a list must not continue in the history of another log.
  */
-export function encodeContinueToken({ revision, startKey, log }: ContinueToken): string {
-  const fields =
-    log === undefined || revision < 0
-      ? { v: VERSION, rv: revision, start: startKey }
-      : { v: VERSION, rv: COMPACTED_ELSEWHERE, start: startKey, log, at: revision };
+export function encodeContinueToken({ revision, startKey, log, bound }: ContinueToken): string {
+  const isHere = (log !== undefined || bound !== undefined) && revision >= 0;
+  const fields = {
+    v: VERSION,
+    rv: isHere ? COMPACTED_ELSEWHERE : revision,
+    start: startKey,
+    ...(isHere && { log, at: revision }),
+    ...bound,
+  };
   return Buffer.from(JSON.stringify(fields), 'utf8').toString('base64url');
 }
 
@@ -63,10 +78,35 @@ export function decodeContinueToken(text: string): ContinueToken {
   }
   const log = stringAt(token, 'log');
   const at = token['at'];
-  if (log === undefined || typeof at !== 'number' || !Number.isSafeInteger(at) || at <= 0) {
-    return { revision, startKey: key };
+  const bound = boundOf(token);
+  const isHere =
+    (log !== undefined || bound !== undefined) && typeof at === 'number' && Number.isSafeInteger(at) && at > 0;
+  return isHere ? { revision: at, startKey: key, log, bound } : { revision, startKey: key, bound };
+}
+
+function boundOf(token: JsonObject): Bound | undefined {
+  const { now, sum } = token;
+  return typeof now === 'number' && Number.isSafeInteger(now) && typeof sum === 'string' ? { now, sum } : undefined;
+}
+
+/** Returns what a token carries of its list; undefined if it carries nothing or is no token. */
+export function boundTo(text: string): Bound | undefined {
+  if (text === '') return undefined;
+  try {
+    return decodeContinueToken(text).bound;
+  } catch (error) {
+    if (error instanceof ContinueTokenError) return undefined;
+    throw error;
   }
-  return { revision: at, startKey: key, log };
+}
+
+/**
+ * Returns the digest of a token that belongs to a list, which `binding` describes. It tells tokens of other lists apart. It need not be
+ * secret: whatever a token says, it leads to nothing but what its request may list.
+ */
+export function digestOf(binding: string, { revision, startKey, log }: ContinueToken, now: number): string {
+  const text = JSON.stringify([binding, revision, startKey, log ?? '', now]);
+  return createHash('sha256').update(text).digest('base64url');
 }
 
 /** Rejects fields of the wrong type. The message names the first one, like Go's decoder. */

@@ -1,15 +1,20 @@
 import { gzipSync } from 'node:zlib';
-import type { CachedList, CachedObject, Representation } from './cacher/interfaces.js';
+import type { CachedList, CachedObject, Failures, Representation } from './cacher/interfaces.js';
 
 /** A list of given objects, which nothing else keeps. `lastKey` is set if more objects may follow. */
 export class ObjectList implements CachedList {
-  readonly remaining = undefined;
+  readonly remaining: number | undefined;
+  readonly failures: Failures | undefined;
 
   constructor(
     readonly revision: number,
     private readonly objects: readonly CachedObject[],
     readonly lastKey: string | undefined,
-  ) {}
+    { remaining, failures }: Pick<Partial<CachedList>, 'remaining' | 'failures'> = {},
+  ) {
+    this.remaining = remaining;
+    this.failures = failures;
+  }
 
   get length(): number {
     return this.objects.length;

@@ -72,6 +72,11 @@ export class StoreOutage {
     this.waiting.clear();
   }
 
+  /** When the store last answered before the outage, in monotonic milliseconds; undefined while it answers. */
+  get since(): number | undefined {
+    return this.away ? this.answeredAt : undefined;
+  }
+
   /** How long the store has not answered, in milliseconds; undefined while it does. */
   get age(): number | undefined {
     return this.away ? this.options.clock.monotonic() - this.answeredAt : undefined;

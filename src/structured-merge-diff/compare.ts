@@ -1,6 +1,7 @@
 import { deepEqual, type JsonValue } from '../apimachinery/json/json.js';
 import { FieldSet, type SetNode } from './fieldpath/field-set.js';
-import { asMap, fieldType, isEmptyMap, type Kind, kindOf, member } from './schema/kinds.js';
+import { asMap, fieldType, type Kind, kindOf, member } from './schema/kinds.js';
+import { isEmptyMap } from './value.js';
 import { itemElement, ItemNames, itemText, haveSameKeyOrder } from './list-items.js';
 import { PathElement } from './fieldpath/path-element.js';
 import type { ListType, MapType, Type } from './schema/schema.js';

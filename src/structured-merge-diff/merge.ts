@@ -1,5 +1,6 @@
 import { deepCopy, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
-import { asMap, fieldType, isEmptyMap, kindOf, member } from './schema/kinds.js';
+import { asMap, fieldType, kindOf, member } from './schema/kinds.js';
+import { isEmptyMap } from './value.js';
 import { ItemNames } from './list-items.js';
 import type { ListType, MapType, Type } from './schema/schema.js';
 

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '../apimachinery/json/json.js';
 import type { FieldSet } from './fieldpath/field-set.js';
-import { asMap, fieldType, isEmptyMap, kindOf } from './schema/kinds.js';
+import { asMap, fieldType, kindOf } from './schema/kinds.js';
+import { isEmptyMap } from './value.js';
 import { itemElement, itemText } from './list-items.js';
 import { PathElement } from './fieldpath/path-element.js';
 import type { ListType, MapType, Type } from './schema/schema.js';

@@ -1,6 +1,7 @@
 import type { JsonValue } from '../apimachinery/json/json.js';
 import { FieldSet, nonEmpty, type SetNode } from './fieldpath/field-set.js';
-import { asMap, isEmptyMap, kindOf } from './schema/kinds.js';
+import { asMap, kindOf } from './schema/kinds.js';
+import { isEmptyMap } from './value.js';
 import { itemElement, ItemNames } from './list-items.js';
 import { PathElement } from './fieldpath/path-element.js';
 import type { ListType, MapType, Type } from './schema/schema.js';

@@ -80,3 +80,9 @@ export function elementText(value: JsonValue): string {
   const members = sortedKeys(value).map((key) => `${elementString(key)}:${elementText(value[key] ?? null)}`);
   return `{${members.join(',')}}`;
 }
+
+/** Reports whether a map is empty; members that are undefined do not count. */
+export function isEmptyMap(map: JsonObject): boolean {
+  for (const key in map) if (map[key] !== undefined) return false;
+  return true;
+}

@@ -10,7 +10,7 @@ import {
   typeName,
   types,
 } from '../../packages/cel/src/index.js';
-import { equal } from '../../packages/cel/src/evaluator/operators.js';
+import { equal } from '../../packages/cel/src/values/operators.js';
 import { EXTENDED_LISTS_LIBRARY } from '../../packages/cel/src/library/lists.js';
 import { OPTIONAL_LIBRARY } from '../../packages/cel/src/library/optional.js';
 import { SETS_LIBRARY, TWO_VARIABLE_LIBRARY } from '../../packages/cel/src/library/extensions.js';

@@ -15,7 +15,7 @@ import { LIBRARIES } from '../../packages/cel/src/kubernetes.js';
 import { STANDARD_FUNCTIONS } from '../../packages/cel/src/library/standard.js';
 import { FieldPath } from '../../src/apimachinery/meta/field-error.js';
 import type { JsonObject } from '../../src/apimachinery/json/json.js';
-import { PER_CALL_LIMIT, RUNTIME_BUDGET } from '../../src/schema/cel/compilation.js';
+import { PER_CALL_LIMIT, RUNTIME_BUDGET } from '../../src/expressions/limits.js';
 import { compileRules } from '../../src/schema/cel/validator.js';
 import { validateRuleDefinitions } from '../../src/schema/cel/definition.js';
 

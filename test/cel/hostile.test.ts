@@ -1,4 +1,4 @@
-import { PER_CALL_LIMIT } from '../../src/schema/cel/compilation.js';
+import { PER_CALL_LIMIT } from '../../src/expressions/limits.js';
 import { HOSTILE, hostileEnvironment } from './hostile.js';
 
 const { environment, bindings } = hostileEnvironment();

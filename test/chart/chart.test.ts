@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, cpSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Ajv } from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
@@ -12,6 +12,7 @@ import {
   textOf,
 } from '../../src/apimachinery/json/json.js';
 import { normalizeArguments, serveCommand } from '../../src/server/options/command-line.js';
+import { scratchFolder } from '../integration/server.js';
 import type { Options } from '../../src/server/options/options.js';
 
 const root = resolve(__dirname, '../..');
@@ -26,6 +27,7 @@ function findHelm(): string | undefined {
 }
 
 const helm = findHelm();
+const scratch = scratchFolder();
 
 interface Rendering {
   readonly status: number | null;
@@ -271,6 +273,46 @@ describe('rendered', () => {
     expect(keys(second).filter((key) => first.includes(key))).toEqual([]);
     expect(container(second)['args']).toContain('--register-definitions=false');
     expect(container(second)['args']).toContain('--owner-cluster-role=second');
+  });
+
+  test('without RBAC there are no roles and bindings, and the command of the notes makes those of the default', () => {
+    const isRbac = ({ apiVersion }: JsonObject): boolean => textOf(apiVersion).startsWith('rbac.authorization.k8s.io');
+    const full = ['--values', join(chart, 'ci/full-values.yaml')];
+    expect(documents(template(...full, '--set', 'rbac.create=false').stdout).filter(isRbac)).toEqual([]);
+    const notes = read(chart, 'templates/NOTES.txt');
+    const flags = /--set rbac.create=true,serviceAccount.create=false --show-only \S+rbac.yaml/.exec(notes)?.[0] ?? '';
+    const metrics = / --show-only \S+metrics-reader.yaml/.exec(notes)?.[0] ?? '';
+    const byHand = documents(template(...full, ...`${flags}${metrics}`.split(' ')).stdout);
+    const expected = documents(template(...full).stdout).filter(isRbac);
+    expect(expected.length).toBeGreaterThan(8);
+    expect(byHand).toHaveLength(expected.length);
+    expect(byHand).toEqual(expect.arrayContaining(expected));
+  });
+
+  test('alerts link to the pages of the version at the home of the chart, which a release names', () => {
+    const copy = join(scratch, 'annex');
+    cpSync(chart, copy, { recursive: true });
+    appendFileSync(join(copy, 'Chart.yaml'), 'home: https://git.example.com/team/annex\n');
+    const links = (...args: string[]): unknown[] => {
+      const flags = [
+        'template',
+        'annex',
+        copy,
+        '--kube-version',
+        '1.37.2',
+        '--show-only',
+        'templates/prometheusrule.yaml',
+      ];
+      const { stdout } = spawnSync(helm ?? '', [...flags, '--set', 'prometheusRule.enabled=true', ...args], {
+        encoding: 'utf8',
+      });
+      return [...stdout.matchAll(/runbook_url: (\S+)/g)].map(([, url]) => url);
+    };
+    const pages = 'https://git.example.com/team/annex/blob/v0.1.0/docs/runbooks';
+    expect(links()).toContain(`${pages}/AnnexDown.md`);
+    expect(links('--set', 'prometheusRule.runbookUrl=https://a.example.com')).toContain(
+      'https://a.example.com/AnnexDown.md',
+    );
   });
 
   test('releases whose names differ in the last of 53 characters share no name', () => {

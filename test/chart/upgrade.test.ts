@@ -95,5 +95,31 @@ const title = 'helm upgrade from the previous chart, with a release name of 53 c
       expect(Object.keys(roles)).toContain(owner);
       run('helm', 'uninstall', RELEASE, '-n', NAMESPACE);
     });
+
+    test('two releases of one name in two namespaces share nothing, and keep their names', () => {
+      const install = (namespace: string, command: string): string =>
+        run('helm', command, 'annex', join(ROOT, 'charts/annex'), '-n', namespace, '--create-namespace');
+      /** The names of the objects outside of the release's namespace, and the role that the server is given as owner. */
+      const outside = (namespace: string): readonly string[] => {
+        const manifest = run('helm', 'get', 'manifest', 'annex', '-n', namespace);
+        const documents = manifest.split(/^---$/m).filter((text) => !text.includes(`namespace: ${namespace}\n`));
+        const names = documents.flatMap((text) => /^ {2}name: (\S+)$/m.exec(text)?.[1] ?? []);
+        return [...names, /--owner-cluster-role=(\S+)/.exec(manifest)?.[1] ?? ''];
+      };
+      install('first', 'install');
+      install('second', 'install');
+      const [first, second] = [outside('first'), outside('second')];
+      expect(first).toContain('annex');
+      expect(second.length).toBe(first.length);
+      expect(second).toEqual(first.map((name) => name.replace(/^annex/, 'annex-second')));
+      install('first', 'upgrade');
+      expect(outside('first')).toEqual(first);
+      run('helm', 'uninstall', 'annex', '-n', 'first');
+      install('second', 'upgrade');
+      expect(outside('second')).toEqual(second);
+      install('first', 'install');
+      expect(outside('first')).toEqual(first);
+      for (const namespace of ['first', 'second']) run('helm', 'uninstall', 'annex', '-n', namespace);
+    });
   },
 );

@@ -4,8 +4,8 @@ import { delimiter, join } from 'node:path';
 import { freePorts } from '../convert/control-plane.js';
 import { eventually, MAIN, ROOT } from '../integration/server.js';
 
-/** The kind of a block, from its fence: `sh` is run, `sh server` keeps running, `sh pods` needs Annex in a cluster, `sh mongodb` MongoDB's tools. */
-type Kind = 'sh' | 'sh server' | 'sh pods' | 'sh mongodb';
+/** The kind of a block, from its fence: `sh` is run, `sh server` keeps running, `sh pods` needs Annex in a cluster, `sh mongodb` MongoDB's tools, `sh two` MongoDB. */
+type Kind = 'sh' | 'sh server' | 'sh pods' | 'sh mongodb' | 'sh two' | 'sh two server';
 
 interface Block {
   readonly kind: Kind;
@@ -15,10 +15,12 @@ interface Block {
 /** Returns the shell blocks of a guide, in order. */
 export function shellBlocks(page: string): Block[] {
   const text = readFileSync(join(ROOT, 'docs', page), 'utf8');
-  return [...text.matchAll(/^```(sh(?: server| pods| mongodb)?)\n([^]*?)^```$/gm)].map(([, kind, block]) => ({
-    kind: kind as Kind,
-    text: block ?? '',
-  }));
+  return [...text.matchAll(/^```(sh(?: server| pods| mongodb| two server| two)?)\n([^]*?)^```$/gm)].map(
+    ([, kind, block]) => ({
+      kind: kind as Kind,
+      text: block ?? '',
+    }),
+  );
 }
 
 const LIMIT_MILLIS = 240_000;

@@ -12,6 +12,8 @@ type Answer = (body: JsonObject, headers: IncomingHttpHeaders) => Promise<JsonOb
 
 /** The HTTPS server of a webhook on loopback, with its own CA. It takes a JSON object and returns a JSON object. */
 export class JsonServer {
+  /** The number of connections that were made. */
+  connections = 0;
   private server: Server | undefined;
   private readonly ca;
 
@@ -45,6 +47,7 @@ export class JsonServer {
         });
       });
     });
+    this.server.on('secureConnection', () => this.connections++);
     await new Promise<void>((resolve) => this.server?.listen(port, '127.0.0.1', resolve));
   }
 

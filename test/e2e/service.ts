@@ -2,6 +2,7 @@ import { request } from 'node:https';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 const PROBE_MILLIS = 500;
+const ANSWER_MILLIS = 5_000;
 
 interface Endpoint {
   readonly port: number;
@@ -82,17 +83,30 @@ export class ServicePort {
   }
 }
 
-export function isReady(port: number): Promise<boolean> {
+export async function isReady(port: number): Promise<boolean> {
+  return (await probe(port, '/readyz')).status === 200;
+}
+
+/** Returns `ok`, or the response of /readyz with the reasons of the checks that fail. */
+export async function readiness(port: number): Promise<string> {
+  const { status, text } = await probe(port, '/readyz');
+  if (status === 200) return text;
+  const failed = [...text.matchAll(/^\[-\](\S+)/gm)].map(([, name = '']) => name);
+  const reasons = failed.map(async (name) => `${name}: ${(await probe(port, `/readyz/${name}`)).text}`);
+  return [`${status} ${text}`, ...(await Promise.all(reasons))].join('\n');
+}
+
+/** Gets a health endpoint. Without an answer, the status is 0 and the text says why. */
+function probe(port: number, path: string): Promise<{ readonly status: number; readonly text: string }> {
   return new Promise((resolve) => {
-    const options = { port, host: '127.0.0.1', path: '/readyz', rejectUnauthorized: false, timeout: 5_000 };
-    const probe = request(options, (response) => {
-      response.resume();
-      resolve(response.statusCode === 200);
+    const options = { port, host: '127.0.0.1', path, rejectUnauthorized: false, timeout: ANSWER_MILLIS };
+    const asked = request(options, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (part: string) => (text += part));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
     });
-    probe.on('timeout', () => probe.destroy());
-    probe.on('error', () => {
-      resolve(false);
-    });
-    probe.end();
+    asked.on('timeout', () => asked.destroy(new Error(`no answer within ${ANSWER_MILLIS} ms`)));
+    asked.on('error', ({ message }) => resolve({ status: 0, text: message }));
+    asked.end();
   });
 }

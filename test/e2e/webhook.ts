@@ -37,6 +37,10 @@ export class Webhook {
     this.server.stop();
   }
 
+  get connections(): number {
+    return this.server.connections;
+  }
+
   get clientConfig(): JsonObject {
     const { caBundle, port } = this.server;
     return { url: `https://127.0.0.1:${port}/admit`, caBundle };

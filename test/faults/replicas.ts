@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TestServer } from '../integration/server.js';
 import { type Mongod, ReplicaSet } from '../storage/mongod.js';
@@ -101,6 +101,8 @@ export class Pair {
     const pair = new Pair(mongod, set, proxy, direct, proxied, !ownLog);
     try {
       await direct.start();
+      // Servers on one database have the same keys.
+      cpSync(join(folder, 'direct', 'data', 'pki'), join(folder, 'proxied', 'data', 'pki'), { recursive: true });
       await proxied.start();
     } catch (error) {
       await pair.end();

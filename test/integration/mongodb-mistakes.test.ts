@@ -41,16 +41,6 @@ const storeFlags = (own: string, uri: string, database: string): string[] => {
   return ['--storage-backend=mongodb', '--mongodb-uri-file', join(own, 'uri'), '--mongodb-database', database];
 };
 
-/** Returns the line that a server ends with. */
-async function refusal(uri: string, database: string): Promise<string> {
-  const own = scratch();
-  const flags = ['--data-dir', join(own, 'data'), ...storeFlags(own, uri, database)];
-  const { code, stdout, stderr } = await run(['serve', '--secure-port', String(await freePort()), ...flags]);
-  expect([code, stdout]).toEqual([1, '']);
-  expect(stderr.trim().split('\n')).toHaveLength(1);
-  return stderr.trim();
-}
-
 /** Returns the line that a server ends with, and the lines of the doctor about the store. */
 async function refusals(uri: string, database: string, ...more: string[]): Promise<{ server: string; doctor: string }> {
   const own = scratch();
@@ -137,11 +127,16 @@ described('restores', () => {
     const created = treeOf(await first.http.post(MAPS, configMap('kept', { n: '1' })));
     await end(first.server);
     await withClient(uri, (client) => client.db('older').collection('log').drop());
-    const server = await refusal(uri, 'older');
+    const { server, doctor } = await refusals(uri, 'older');
+    expect(doctor).toMatch(/^store: failed: the MongoDB database older cannot be used: log ends at revision 1, but /);
     expect(server).toMatch(
       /: log ends at revision 1, but \S+ has revision \d+, .*: restore a complete backup, or set --mongodb-continue-above=\d+ to keep/,
     );
     const [, above = ''] = /--mongodb-continue-above=(\d+)/.exec(server) ?? [];
+    const accepted = storeFlags(scratch(), uri, 'older').concat(`--mongodb-continue-above=${above}`);
+    expect((await run(['doctor', ...accepted])).stdout).toContain(
+      `the next server to start continues log above revision ${above}`,
+    );
     const second = await started(uri, 'older', `--mongodb-continue-above=${above}`);
     const there = treeOf(await second.http.get(`${MAPS}/kept`));
     expect(there).toEqual(created);

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/apimachinery/json/json.js';
 import { ancientMongod } from '../storage/ancient-mongod.js';
@@ -48,6 +48,9 @@ class Replicas {
   async start(): Promise<Replica> {
     const own = join(folder, `${this.database}-${++this.folders}`);
     mkdirSync(own);
+    // Servers on one database have the same keys.
+    if (this.folders > 1)
+      cpSync(join(folder, `${this.database}-1`, 'data', 'pki'), join(own, 'data', 'pki'), { recursive: true });
     writeFileSync(join(own, 'uri'), this.uri);
     const flags = ['--storage-backend=mongodb', '--mongodb-uri-file', join(own, 'uri'), '--controllers='];
     const server = await TestServer.start(own, [...flags, '--mongodb-database', this.database, ...this.flags]);

@@ -52,7 +52,10 @@ test('the steps of the release workflow run with fake publishing programs, and n
   mkdirSync(bin);
   mkdirSync(file('hack'));
   for (const name of ['buildah', 'helm', 'cosign', 'gh', 'npm', 'sudo']) program(join(bin, name), FAKE);
-  program(file('hack/release.sh'), `#!/bin/bash\nmkdir -p release/$1 && cd release/$1 && touch ${FILES.join(' ')}\n`);
+  program(
+    file('hack/release.sh'),
+    `#!/bin/bash\necho "release of $HOME_URL" >> "$CALLS"\nmkdir -p release/$1 && cd release/$1 && touch ${FILES.join(' ')}\n`,
+  );
   const env: Record<string, string> = {
     ...{
       PATH: `${bin}:${process.env['PATH'] ?? ''}`,
@@ -63,6 +66,7 @@ test('the steps of the release workflow run with fake publishing programs, and n
     ...{
       GITHUB_REF_NAME: 'v9.8.7',
       GITHUB_REPOSITORY: 'Acme/Annex',
+      GITHUB_SERVER_URL: 'https://git.example.com',
       GITHUB_REPOSITORY_OWNER: 'Acme',
       GITHUB_ACTOR: 'somebody',
       LC_ALL: 'C',
@@ -100,6 +104,7 @@ test('the steps of the release workflow run with fake publishing programs, and n
   const calls = readFileSync(file('calls'), 'utf8').trim().split('\n');
   expect(calls).toEqual(
     expect.arrayContaining([
+      'release of https://git.example.com/Acme/Annex',
       'buildah manifest push --all --digestfile digest annex docker://ghcr.io/acme/annex:9.8.7',
       'helm push release/9.8.7/annex-9.8.7.tgz oci://ghcr.io/acme/charts',
       `cosign sign --yes ghcr.io/acme/annex@${DIGEST}`,

@@ -15,15 +15,37 @@ APIServices, and the PersistentVolumeClaim holds the store. Takes a list: the co
 {{- if ne $name $short -}}
 {{- $found = lookup (index . 1) (index . 2) (index . 3) $short -}}
 {{- end -}}
-{{- if and $found (eq (dig "metadata" "annotations" "meta.helm.sh/release-name" "" $found) $.Release.Name) -}}
+{{- if eq (include "annex.ownerOf" (list $ $found)) "this" -}}
 {{- $short -}}
 {{- else -}}
 {{- $name -}}
 {{- end -}}
 {{- end -}}
 
+{{/* Whose an object of the cluster is: `this` release's, `another` one's, or that of no release. Takes a list: the context, the object or nothing. */}}
+{{- define "annex.ownerOf" -}}
+{{- $ := index . 0 -}}
+{{- $annotations := dig "metadata" "annotations" dict (index . 1 | default dict) -}}
+{{- $release := get $annotations "meta.helm.sh/release-name" -}}
+{{- $namespace := get $annotations "meta.helm.sh/release-namespace" -}}
+{{- if and (eq $release $.Release.Name) (eq $namespace $.Release.Namespace) -}}
+this
+{{- else if $release -}}
+another
+{{- end -}}
+{{- end -}}
+
+{{/*
+The name of objects outside of the release's namespace. If a release of the same name in another namespace has it, the namespace
+of this one is appended, and stays so when the other release is gone.
+*/}}
 {{- define "annex.clusterName" -}}
-{{- include "annex.keptName" (list . "rbac.authorization.k8s.io/v1" "ClusterRole" "") -}}
+{{- $api := "rbac.authorization.k8s.io/v1" -}}
+{{- $name := include "annex.keptName" (list . $api "ClusterRole" "") -}}
+{{- $unique := printf "%s-%s" $name .Release.Namespace -}}
+{{- $isTaken := eq (include "annex.ownerOf" (list . (lookup $api "ClusterRole" "" $name))) "another" -}}
+{{- $isKept := eq (include "annex.ownerOf" (list . (lookup $api "ClusterRole" "" $unique))) "this" -}}
+{{- ternary $unique $name (or $isTaken $isKept) -}}
 {{- end -}}
 
 {{- define "annex.claim" -}}

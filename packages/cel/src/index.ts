@@ -33,6 +33,7 @@ export { DeclType, SchemaTypes, adapterOf, withTypeAndObjectMeta } from './schem
 export type { Adapter } from './schema/json.js';
 export { escapeIdentifier, unescapeIdentifier } from './schema/decl-type.js';
 export { kubernetesEnvironment } from './kubernetes.js';
+export { Quantity } from './library/kubernetes/quantity.js';
 export type { ExpressionOrigin } from './kubernetes.js';
 export { AUTHORIZER_TYPES, AnswerPending, AuthorizerValue, ResourceCheck } from './library/authorizer.js';
 export type { AuthorizationAnswer, AuthorizationQuery, Authorize, ResourceQuery } from './library/authorizer.js';

@@ -2,8 +2,8 @@ import { AnswerPending, fromJson, type Bindings, type Value } from '@annex/cel';
 import { withFloats } from '../../apimachinery/json/float.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { AuthorizerValues } from './authorizer.js';
-import { OUT_OF_BUDGET, PER_CALL_LIMIT } from './budget.js';
-import type { CompiledExpression } from './expression.js';
+import { type CompiledExpression, type Evaluation, evaluateExpression } from '../../expressions/expression.js';
+import { OUT_OF_BUDGET } from '../../expressions/limits.js';
 import { namespaceForExpressions } from './namespace.js';
 import { LazyVariables, type Composition } from './variables.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
@@ -61,10 +61,6 @@ class Variables {
   }
 }
 
-/** The result of one expression. */
-export type Evaluation =
-  { readonly value: Value; readonly error?: undefined } | { readonly value?: undefined; readonly error: string };
-
 /** The budget is exhausted: no further expressions are evaluated. */
 export class BudgetExceeded extends Error {
   constructor() {
@@ -89,13 +85,11 @@ export class Activation {
   }
 
   /** Throws BudgetExceeded, and AnswerPending while a decision of the authorizer is outstanding. */
-  evaluate({ program, error, source }: CompiledExpression): Evaluation {
-    if (program === undefined) return { error: `compilation error: ${error ?? ''}` };
-    const outcome = program.evaluate(this.bindings, PER_CALL_LIMIT);
+  evaluate(expression: CompiledExpression): Evaluation {
+    const evaluation = evaluateExpression(expression, this.bindings);
     this.pay(this.variables?.takeCost() ?? 0);
-    this.pay(outcome.cost);
-    if (outcome.kind === 'value') return { value: outcome.value };
-    return { error: `expression '${source}' resulted in error: ${outcome.message}` };
+    this.pay(evaluation.cost);
+    return evaluation;
   }
 
   private pay(cost: number): void {

@@ -1,10 +1,10 @@
 import { types } from '@annex/cel';
 import { type JsonValue, objectsOf, textAt } from '../../apimachinery/json/json.js';
 import { aggregateTexts } from '../../authorization/authorizer/results.js';
-import { Activation, BudgetExceeded, settled, type ActivationInput, type Evaluation } from './activation.js';
-import { MATCH_CONDITIONS_BUDGET } from './budget.js';
+import { compileExpression, type CompiledExpression, type Evaluation } from '../../expressions/expression.js';
+import { MATCH_CONDITIONS_BUDGET } from '../../expressions/limits.js';
+import { Activation, BudgetExceeded, settled, type ActivationInput } from './activation.js';
 import { admissionEnvironment } from './environment.js';
-import { compileExpression, type CompiledExpression } from './expression.js';
 import { type MaybePromise, then } from '../../util/maybe-promise.js';
 
 /** The owner of match conditions, for metrics. */

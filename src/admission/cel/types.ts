@@ -1,9 +1,8 @@
 import { CelError, Opaque, types, type StructDecl, type Type, type Value } from '@annex/cel';
+import { type Structs, structsOf } from '../../expressions/types.js';
 import { getOwn } from '../../util/get-own.js';
 
 const { BOOL, DYN, INT, STRING, TIMESTAMP, listOf, mapOf, objectType } = types;
-
-type Fields = Readonly<Record<string, Type>>;
 
 const KIND = objectType('kubernetes.GroupVersionKind');
 const RESOURCE = objectType('kubernetes.GroupVersionResource');
@@ -13,7 +12,7 @@ export const NAMESPACE_TYPE = objectType('kubernetes.Namespace');
 export const VARIABLES_TYPE = objectType('kubernetes.variables');
 
 /** The declared types of admission expressions. `object`, `oldObject` and `params` are not declared. */
-const STRUCTS: Readonly<Record<string, Fields>> = {
+const STRUCTS: Structs = {
   'kubernetes.GroupVersionKind': { group: STRING, version: STRING, kind: STRING },
   'kubernetes.GroupVersionResource': { group: STRING, version: STRING, resource: STRING },
   'kubernetes.UserInfo': {
@@ -66,10 +65,7 @@ const STRUCTS: Readonly<Record<string, Fields>> = {
   },
 };
 
-export function admissionStruct(name: string): StructDecl | undefined {
-  const fields = getOwn(STRUCTS, name);
-  return fields === undefined ? undefined : { type: objectType(name), field: (field) => getOwn(fields, field) };
-}
+export const admissionStruct = structsOf(STRUCTS);
 
 /** An `Object{…}` literal, or one of a nested type. Expressions do not know the fields of the resource's schema. */
 export class ObjectLiteral extends Opaque {
@@ -126,7 +122,7 @@ export const PATCH_TYPE = objectType(JSON_PATCH);
 export const OBJECT_TYPE = objectType('Object');
 /** The type that kube-apiserver gives to fields that an operation does not have: no value is of that type. */
 const NO_TYPE = objectType('');
-const PATCH_FIELDS: Fields = { op: STRING, path: STRING, from: STRING, value: DYN };
+const PATCH_FIELDS: Readonly<Record<string, Type>> = { op: STRING, path: STRING, from: STRING, value: DYN };
 
 function createPatch(fields: ReadonlyMap<string, Value>): Value {
   const text = (name: string): string => {

@@ -9,8 +9,8 @@ import {
   type Value,
 } from '@annex/cel';
 import { quote } from '../../apimachinery/meta/meta.js';
-import { PER_CALL_LIMIT } from './budget.js';
-import { compileExpression, type CompiledExpression } from './expression.js';
+import { compileExpression, type CompiledExpression } from '../../expressions/expression.js';
+import { PER_CALL_LIMIT } from '../../expressions/limits.js';
 import { VARIABLES_TYPE } from './types.js';
 
 const { DYN, listOf, mapOf } = types;
@@ -56,8 +56,8 @@ export class Composition {
 
   /** Compiles a variable's expression in an environment returned by `within`, and declares the variable. */
   add(environment: Environment, name: string, source: string): CompiledExpression {
-    const compiled = compileExpression(environment, source, undefined);
-    this.fields.set(name, seenType(compiled.outputType));
+    const compiled = compileExpression(environment, source);
+    this.fields.set(name, seenType(compiled.checked?.outputType));
     this.compiled.set(name, compiled);
     return compiled;
   }

@@ -68,12 +68,15 @@ test('the group is switchable, and the policy of the cluster is enforced', async
   });
 });
 
-test('a kube-apiserver whose discovery lacks the types is reported with the remedy', async () => {
-  const { said, state } = setUp();
+test('a kube-apiserver whose discovery lacks the types is reported with the remedy, and soon asked again', async () => {
+  const { clock, said, state } = setUp();
   state.listed = false;
   expect((await said())['Discovered']).toBe(
     `false NotListed: its discovery lacks widgets of ${GROUP}/v1; kubectl delete apiservice v1.${GROUP} makes it look again`,
   );
+  state.listed = true;
+  clock.advance(5_000);
+  expect((await said())['Discovered']).toMatch(/^true/);
 });
 
 test('a missing permission is checked again within seconds, a passed check once a minute', async () => {

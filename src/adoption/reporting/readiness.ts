@@ -13,7 +13,7 @@ import { DISCOVERED, notDiscovered } from '../move/discovery.js';
 import type { KubeApiserver, KubeApiservers } from '../cluster/kube-apiservers.js';
 
 const LOOK_MILLIS = 60_000;
-/** The shorter interval while something blocks the switch. */
+/** The shorter interval while something blocks the switch, or a kube-apiserver does not list the types. */
 const LOOK_AGAIN_MILLIS = 5_000;
 
 export interface ReadinessCheckerOptions {
@@ -38,7 +38,7 @@ export class ReadinessChecker {
     const { client, clock } = this.options;
     const last = this.lastChecks.get(group);
     const wait =
-      last?.statements.every(([type, holds]) => holds || type !== 'Switchable') === true
+      last?.statements.every(([type, holds]) => holds || type === 'AdmissionEnforced') === true
         ? LOOK_MILLIS
         : LOOK_AGAIN_MILLIS;
     if (last !== undefined && clock.monotonic() - last.at < wait) return last.statements;

@@ -3,7 +3,7 @@ import { type ExactOptions, ExactParser, type FloatLiterals, type Parts, type Re
 import { JsonError, jsonSyntaxError, MAX_DEPTH } from './syntax.js';
 import { asBuffer } from '../../util/bytes.js';
 import { textOfBytes, wellFormed } from '../../util/text/utf8.js';
-import { quote } from '../meta/meta.js';
+import { quote } from '../../go/quote.js';
 
 export { JsonError } from './syntax.js';
 

@@ -1,5 +1,5 @@
 import { Float, type JsonValue } from './json.js';
-import { compareUtf8 } from '../meta/meta.js';
+import { compareUtf8 } from '../../util/text/utf8.js';
 
 /** Formats a decoded JSON value as Go's `%v` does: `map[a:1 b:[x y] c:<nil>]`. */
 export function goFormat(value: JsonValue | undefined): string {

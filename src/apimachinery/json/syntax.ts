@@ -1,4 +1,4 @@
-import { quote } from '../meta/meta.js';
+import { quote } from '../../go/quote.js';
 
 /** The maximum nesting depth of arrays and objects. */
 export const MAX_DEPTH = 10000;

@@ -1,5 +1,9 @@
-import { strayByte, wellFormed } from '../../util/text/utf8.js';
-import { Float, type JsonObject, type JsonValue, objectAt, textAt } from '../json/json.js';
+import { quote } from '../../go/quote.js';
+import { type JsonObject, objectAt, textAt } from '../json/json.js';
+
+export { quote, quoteList } from '../../go/quote.js';
+export { escapeHtml, goJson } from '../json/go-json.js';
+export { compareUtf8 } from '../../util/text/utf8.js';
 
 export interface OwnerReference extends JsonObject {
   apiVersion?: string;
@@ -110,89 +114,6 @@ export function formatMicroTime(millis: number): string {
 export function hasDeletionTimestamp(object: KubeObject): boolean {
   const at = object.metadata.deletionTimestamp;
   return at !== undefined && at !== null;
-}
-
-/** Go's `%q` of a string, for messages: like JSON, but non-printable characters as Go escapes them. */
-export function quote(text: string): string {
-  if (PLAIN.test(text)) return `"${text}"`;
-  let out = '"';
-  let start = 0;
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit >= 0x20 && unit < 0x7f && unit !== 0x22 && unit !== 0x5c) continue;
-    if (i > start) out += text.slice(start, i);
-    const code = unit < 0xd800 ? unit : (text.codePointAt(i) ?? 0);
-    out += escapes[unit < 0x80 ? unit : (strayByte(unit) ?? -1)] ?? quotedCharacter(code);
-    if (code > 0xffff) i++;
-    start = i + 1;
-  }
-  return `${out}${text.slice(start)}"`;
-}
-
-/** Returns a character beyond ASCII as it is if it can be printed, else escaped. */
-function quotedCharacter(code: number): string {
-  const char = String.fromCodePoint(code);
-  if (/[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(char)) return char;
-  return code < 0x10000 ? `\\u${code.toString(16).padStart(4, '0')}` : `\\U${code.toString(16).padStart(8, '0')}`;
-}
-
-const NAMED: Readonly<Record<number, string>> = {
-  7: '\\a',
-  8: '\\b',
-  9: '\\t',
-  10: '\\n',
-  11: '\\v',
-  12: '\\f',
-  13: '\\r',
-  0x22: '\\"',
-  0x5c: '\\\\',
-};
-/** The escapes of ASCII characters and of bytes that are not UTF-8, by byte. */
-const escapes: readonly (string | undefined)[] = Array.from({ length: 0x100 }, (_, byte) =>
-  byte >= 0x20 && byte < 0x7f ? NAMED[byte] : (NAMED[byte] ?? `\\x${byte.toString(16).padStart(2, '0')}`),
-);
-
-/** Text that is quoted as it is. */
-const PLAIN = /^[ !#-[\]-~]*$/;
-
-/** Go's `%q` of a list of strings: `["a" "b"]`. */
-export const quoteList = (texts: readonly string[]): string => `[${texts.map(quote).join(' ')}]`;
-
-/** The value's JSON text as Go's encoding/json prints it: keys of maps sorted, `<`, `>`, `&` and U+2028/9 escaped. */
-export function goJson(value: JsonValue | undefined): string {
-  if (value === undefined || value === null) return 'null';
-  if (typeof value === 'string') return goJsonString(value);
-  if (typeof value !== 'object') return String(value);
-  if (Array.isArray(value)) return `[${value.map(goJson).join(',')}]`;
-  if (value instanceof Float) return Object.is(Number(value), -0) ? '-0' : String(value);
-  const members = Object.keys(value)
-    .filter((key) => value[key] !== undefined)
-    .sort(compareUtf8);
-  return `{${members.map((key) => `${goJsonString(key)}:${goJson(value[key])}`).join(',')}}`;
-}
-
-function goJsonString(text: string): string {
-  return escapeHtml(JSON.stringify(wellFormed(text)));
-}
-
-/** Escapes JSON text for HTML, as Go does. */
-export const escapeHtml = (json: string): string =>
-  json.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
-
-/** Compares two strings by their UTF-8 bytes, which is the order of Go and of the stores. */
-export function compareUtf8(a: string, b: string): number {
-  const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i++) {
-    const x = a.charCodeAt(i);
-    const y = b.charCodeAt(i);
-    if (x === y) continue;
-    // Surrogates encode code points above the basic multilingual plane.
-    const surrogateX = x >= 0xd800 && x <= 0xdfff;
-    const surrogateY = y >= 0xd800 && y <= 0xdfff;
-    if (surrogateX !== surrogateY) return surrogateX ? 1 : -1;
-    return x - y;
-  }
-  return a.length - b.length;
 }
 
 /** Returns the error message for an unknown kind, in Kubernetes' words. */

@@ -8,29 +8,27 @@ import {
   walk,
   type Environment,
   type Expr,
-  type Program,
-  type StructDecl,
-  type Type,
   type Value,
 } from '@annex/cel';
+import {
+  type CompiledExpression,
+  compileExpression as compile,
+  evaluateExpression,
+} from '../../expressions/expression.js';
+import { structsOf } from '../../expressions/types.js';
 import type { UserInfo } from '../user/user.js';
 
 const { STRING, BOOL, DYN, listOf, mapOf, objectType } = types;
 
-/** The CEL cost limit of one evaluation, the same as for every expression in Kubernetes. */
-const COST_LIMIT = 1_000_000;
 const USER_TYPE = 'kubernetes.UserInfo';
-const USER_FIELDS: Readonly<Record<string, Type>> = {
-  username: STRING,
-  uid: STRING,
-  groups: listOf(STRING),
-  extra: mapOf(STRING, listOf(STRING)),
-};
-
-const struct = (name: string): StructDecl | undefined =>
-  name === USER_TYPE
-    ? { type: objectType(name), field: (field) => (Object.hasOwn(USER_FIELDS, field) ? USER_FIELDS[field] : undefined) }
-    : undefined;
+const struct = structsOf({
+  [USER_TYPE]: {
+    username: STRING,
+    uid: STRING,
+    groups: listOf(STRING),
+    extra: mapOf(STRING, listOf(STRING)),
+  },
+});
 
 let environments: { readonly claims: Environment; readonly user: Environment } | undefined;
 
@@ -45,22 +43,27 @@ function environmentOf(variable: 'claims' | 'user'): Environment {
 /** A compiled expression of an authentication configuration. */
 export class Expression {
   constructor(
-    readonly source: string,
+    private readonly compiled: CompiledExpression,
     private readonly variable: 'claims' | 'user',
-    private readonly program: Program,
   ) {}
+
+  get source(): string {
+    return this.compiled.source;
+  }
 
   /** Throws an Error that holds the reason if the evaluation fails. */
   evaluate(value: Value): Value {
-    const outcome = this.program.evaluate({ [this.variable]: value }, COST_LIMIT);
-    if (outcome.kind !== 'value') throw new Error(`expression '${this.source}' resulted in error: ${outcome.message}`);
-    return outcome.value;
+    const evaluation = evaluateExpression(this.compiled, { [this.variable]: value });
+    if (evaluation.error !== undefined) throw new Error(evaluation.error);
+    return evaluation.value;
   }
 
   /** Reports whether the expression selects `claims.<field>`. */
   selectsClaim(field: string): boolean {
     let found = false;
-    walk(this.program.expr, (node) => {
+    const { checked } = this.compiled;
+    if (checked === undefined) return false;
+    walk(checked.expr, (node) => {
       if (isSelection(node, field)) found = true;
     });
     return found;
@@ -81,11 +84,10 @@ export type Purpose = 'mapping' | 'rule';
 
 /** Returns the compiled expression, or a text that says what is wrong with it. */
 export function compileExpression(source: string, variable: 'claims' | 'user', purpose: Purpose): Expression | string {
-  const { program, failure } = environmentOf(variable).compile(source);
-  if (failure !== undefined) return `compilation failed: ${failure.text}`;
-  const { outputType } = program;
-  if (purpose === 'rule' && !outputType.equals(BOOL)) return 'must evaluate to bool';
-  return new Expression(source, variable, program);
+  const compiled = compile(environmentOf(variable), source);
+  const { checked, error } = compiled;
+  if (purpose === 'rule' && checked?.outputType.equals(BOOL) === false) return 'must evaluate to bool';
+  return error ?? new Expression(compiled, variable);
 }
 
 /** Converts claims to CEL values. Every number is a double, as in Go's decoder. */

@@ -13,7 +13,7 @@ import {
 import { isDns1123Subdomain } from '../../apimachinery/validation/names.js';
 import { formatGoDuration } from '../../go/duration.js';
 import { aggregateTexts } from '../authorizer/results.js';
-import type { CompiledCondition, CompileMatchExpression } from '../webhook/match-conditions.js';
+import type { CompileMatchExpression, MatchExpression } from '../webhook/match-conditions.js';
 import {
   AUTHORIZER_TYPES,
   AuthorizationConfigError,
@@ -175,7 +175,7 @@ function validateFile(file: string, path: FieldPath, validation: ConfigValidatio
 }
 
 export interface CompiledConditions {
-  readonly conditions: readonly CompiledCondition[];
+  readonly conditions: readonly MatchExpression[];
   readonly errors: readonly FieldError[];
 }
 
@@ -188,7 +188,7 @@ export function compileMatchConditions(
   if (expressions.length > MAX_MATCH_CONDITIONS) {
     return { conditions: [], errors: [tooMany(at, expressions.length, MAX_MATCH_CONDITIONS)] };
   }
-  const conditions: CompiledCondition[] = [];
+  const conditions: MatchExpression[] = [];
   const errors: FieldError[] = [];
   const seen = new Set<string>();
   expressions.forEach((expression, index) => {
@@ -204,7 +204,7 @@ export function compileMatchConditions(
     seen.add(expression);
     const compiled = compile(expression);
     if ('error' in compiled) errors.push(invalid(where, expression, compiled.error));
-    else conditions.push({ expression, evaluate: compiled });
+    else conditions.push(compiled);
   });
   return { conditions, errors };
 }

@@ -41,7 +41,12 @@ const cases: readonly (readonly [string, AuthorizerAttributes, boolean | string]
   ['has(request.resourceAttributes.labelSelector)', attributes, false],
   ['has(request.resourceAttributes)', paths, false],
   ["request.nonResourceAttributes.path.startsWith('/health')", paths, true],
-  ["request.resourceAttributes.namespace == 'ns'", paths, 'no such key: resourceAttributes'],
+  [
+    "request.resourceAttributes.namespace == 'ns'",
+    paths,
+    "expression 'request.resourceAttributes.namespace == 'ns'' resulted in error: no such key: resourceAttributes",
+  ],
+  ["timestamp('2020-01-01T00:00:00Z')", attributes, 'must evaluate to bool but got google.protobuf.Timestamp'],
   ["!('system:nodes' in request.groups)", attributes, true],
   ['1', attributes, 'must evaluate to bool but got int'],
   [

@@ -6,16 +6,11 @@ import { aggregateTexts } from '../authorizer/results.js';
 import { matchRequest } from './review.js';
 import { messageOf } from '../../util/error-message.js';
 
-/** Evaluates a boolean expression over `request`, the spec of a v1 SubjectAccessReview. Throws if the evaluation fails. */
-type MatchExpression = (request: JsonObject) => boolean;
+/** Evaluates a boolean expression over `request`, the spec of a v1 SubjectAccessReview. Throws an error that names the expression if that fails. */
+export type MatchExpression = (request: JsonObject) => boolean;
 
 /** Compiles an expression; `error` says why it is invalid. */
 export type CompileMatchExpression = (expression: string) => MatchExpression | { readonly error: string };
-
-export interface CompiledCondition {
-  readonly expression: string;
-  readonly evaluate: MatchExpression;
-}
 
 export interface MatchOutcome {
   readonly matches: boolean;
@@ -29,7 +24,7 @@ const NO_MATCH: MatchOutcome = { matches: false };
 export class MatchConditions {
   constructor(
     private readonly name: string,
-    private readonly conditions: readonly CompiledCondition[],
+    private readonly conditions: readonly MatchExpression[],
     private readonly metrics: AuthorizationMetrics,
     private readonly clock: Clock,
   ) {}
@@ -47,12 +42,11 @@ export class MatchConditions {
 
   private run(request: JsonObject): MatchOutcome {
     const errors: string[] = [];
-    for (const { expression, evaluate } of this.conditions) {
+    for (const evaluate of this.conditions) {
       try {
         if (!evaluate(request)) return NO_MATCH;
       } catch (error) {
-        const why = messageOf(error);
-        errors.push(`cel evaluation error: expression '${expression}' resulted in error: ${why}`);
+        errors.push(`cel evaluation error: ${messageOf(error)}`);
       }
     }
     return errors.length === 0 ? MATCH : { matches: false, error: aggregateTexts(errors) };

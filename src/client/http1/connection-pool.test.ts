@@ -50,7 +50,9 @@ function poolOf(
     const received: Received = await pool.request({
       address,
       bytes: Buffer.from(what),
-      maxAnswerBytes: 100,
+      checkLength: (length) => {
+        if (length > 100) throw new Error('the response exceeds 100 bytes');
+      },
       onOver: (listener) => listeners.set(what, listener),
     });
     return received.response.body();
@@ -169,7 +171,7 @@ test('a failure to connect fails the request', async () => {
     1,
     new FakeClock(),
   );
-  const request = { address: ADDRESS, bytes: Buffer.alloc(0), maxAnswerBytes: 1, onOver: () => undefined };
+  const request = { address: ADDRESS, bytes: Buffer.alloc(0), checkLength: () => undefined, onOver: () => undefined };
   await expect(pool.request(request)).rejects.toMatchObject({ message: 'bad certificate', onReusedConnection: false });
   await expect(pool.request(request)).rejects.toThrow('bad certificate');
 });

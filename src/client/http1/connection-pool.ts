@@ -23,7 +23,8 @@ interface Exchange {
   readonly address: Address;
   /** Head and body. */
   readonly bytes: Buffer;
-  readonly maxAnswerBytes: number;
+  /** Throws if a response of this length is too long. */
+  readonly checkLength: (length: number) => void;
   /** Calls the listener when the response is no longer wanted. */
   onOver(listener: (error: Error) => void): void;
 }
@@ -163,7 +164,7 @@ class Connection {
 
   run(call: Call): void {
     this.call = call;
-    this.response = new ResponseReader(call.maxAnswerBytes);
+    this.response = new ResponseReader(call.checkLength);
     call.onOver((error) => this.fail(error));
     this.socket.ref();
     if (this.isSecure) this.socket.write(call.bytes);

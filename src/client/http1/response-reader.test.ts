@@ -4,7 +4,9 @@ import { ResponseReader } from './response-reader.js';
 const LIMIT = 10_000;
 /** Reads a text in pieces of these sizes, and the rest as the last piece. */
 function readCut(text: string, cuts: readonly number[]): { reader: ResponseReader; complete: boolean } {
-  const reader = new ResponseReader(LIMIT);
+  const reader = new ResponseReader((length) => {
+    if (length > LIMIT) throw new Error(`the response exceeds ${LIMIT} bytes`);
+  });
   let rest = Buffer.from(text);
   let complete = false;
   for (const size of [...cuts, Infinity]) {
@@ -83,7 +85,7 @@ test.each([
 });
 
 test('a body in tiny chunks is kept in few pieces', () => {
-  const reader = new ResponseReader(1 << 20);
+  const reader = new ResponseReader(() => undefined);
   const lengths: number[] = [];
   const concat = jest.spyOn(Buffer, 'concat').mockImplementation((list) => {
     lengths.push(list.length);

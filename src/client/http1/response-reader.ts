@@ -22,7 +22,8 @@ export class ResponseReader {
   /** The number of bytes of the body or the chunk that are still missing. */
   private missing = 0;
 
-  constructor(private readonly maxBytes: number) {}
+  /** `check` throws if a body of this length is too long. */
+  constructor(private readonly check: (length: number) => void) {}
 
   /** Adds received bytes. Returns true if the response is complete. */
   read(bytes: Buffer): boolean {
@@ -139,8 +140,7 @@ export class ResponseReader {
     const piece = this.rest.subarray(0, this.missing);
     if (piece.length === 0) return false;
     this.rest = this.rest.subarray(piece.length);
-    if (this.received.length + piece.length > this.maxBytes)
-      throw new Error(`the response exceeds ${this.maxBytes} bytes`);
+    this.check(this.received.length + piece.length);
     this.received.add(piece);
     this.missing -= piece.length;
     if (this.missing === 0) this.state = next;

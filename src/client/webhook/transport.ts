@@ -10,6 +10,8 @@ import { currentSpan } from '../../util/tracing.js';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
 import type { Egress } from '../egress/egress.js';
 import { Connections, type CredentialSource } from './connections.js';
+import { answerBudget, type AnswerShare } from './answer-budget.js';
+import { asError } from '../../util/error-message.js';
 import { ByteCollector } from '../http1/byte-collector.js';
 import { requestBytes, type RequestHead } from '../http1/request-bytes.js';
 import { CallLimit } from './call-limit.js';
@@ -39,7 +41,8 @@ export class HttpsTransport implements WebhookTransport {
 
   async post(body: string, timeoutMillis: number, cancellation: Cancellation): Promise<WebhookResponse> {
     const limit = new CallLimit(timeoutMillis, cancellation);
-    const call: Call = { method: 'POST', url: this.remote.url, redirects: 0, onReusedConnection: false };
+    const share = answerBudget.begin(this.remote.maxAnswerBytes ?? MAX_ANSWER_BYTES);
+    const call: Call = { method: 'POST', url: this.remote.url, redirects: 0, onReusedConnection: false, share };
     try {
       const response = await this.follow(call, Buffer.from(body), limit);
       if (response.status === 401) this.connections.rejected();
@@ -48,6 +51,7 @@ export class HttpsTransport implements WebhookTransport {
       throw this.wrap(error, call, limit.timedOut);
     } finally {
       limit.release();
+      share.release();
     }
   }
 
@@ -134,7 +138,7 @@ export class HttpsTransport implements WebhookTransport {
           serverName: isIP(name.replace(/^\[|\]$/g, '')) === 0 ? name : '',
         },
         bytes: requestBytes({ ...options, host: call.url.host }, body),
-        maxAnswerBytes: this.remote.maxAnswerBytes ?? MAX_ANSWER_BYTES,
+        checkLength: (length) => call.share.check(length),
         onOver: (listener) => limit.onOver(listener),
       });
       countFaults(socket);
@@ -148,12 +152,11 @@ export class HttpsTransport implements WebhookTransport {
   }
 
   private sendByNode(agent: HttpAgent, call: Call, options: Sent, body: Buffer, limit: CallLimit): Promise<Answered> {
-    const { maxAnswerBytes = MAX_ANSWER_BYTES } = this.remote;
-    const { url } = call;
+    const { url, share } = call;
     return new Promise<Answered>((resolve, reject) => {
       const onResponse = (response: IncomingMessage): void => {
         countFaults(response.socket);
-        readAnswer(response, maxAnswerBytes, resolve, reject);
+        readAnswer(response, share, resolve, reject);
       };
       const sent =
         url.protocol === 'http:'
@@ -200,6 +203,7 @@ interface Call {
   method: 'POST' | 'GET';
   url: URL;
   redirects: number;
+  readonly share: AnswerShare;
   /** The redirect at which it was given up, as the server wrote it. */
   location?: string;
   /** True if it failed on a connection that had served other requests before. */
@@ -278,16 +282,19 @@ function nameMismatch(names: string | undefined, { hostname }: URL): string {
 /** Collects chunks by events: iterating over the response would cost as much as all the rest of a call. */
 function readAnswer(
   response: IncomingMessage,
-  maxBytes: number,
+  share: AnswerShare,
   resolve: (answered: Answered) => void,
   reject: (error: Error) => void,
 ): void {
   const received = new ByteCollector();
   response.on('error', reject);
   response.on('data', (chunk: Buffer) => {
-    if (received.length + chunk.length > maxBytes)
-      response.destroy(new Error(`the response exceeds ${maxBytes} bytes`));
-    else received.add(chunk);
+    try {
+      share.check(received.length + chunk.length);
+      received.add(chunk);
+    } catch (error) {
+      response.destroy(asError(error));
+    }
   });
   response.on('end', () => {
     const { statusCode: status = 0, headers } = response;

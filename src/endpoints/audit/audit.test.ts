@@ -270,6 +270,20 @@ describe('events', () => {
     expect(lines[1]).not.toHaveProperty('impersonatedUser');
   });
 
+  test('contain the beginning of what clients choose', () => {
+    const auditor = make('Metadata');
+    const url = `/api?x=${'y'.repeat(20_000)}`;
+    const info = { ...exchange().info, verb: 'v'.repeat(5_000), resource: 'r'.repeat(5_000), name: 'n'.repeat(5_000) };
+    const one = exchange({ request: { url }, info, userAgent: 'a'.repeat(20_000) });
+    auditor.requestReceived(one, ask());
+    auditor.responseComplete(one, undefined);
+    for (const line of lines) {
+      expect(line['requestURI']).toBe(`${url.slice(0, 8192)}...TRUNCATED`);
+      expect(line['userAgent']).toBe(`${'a'.repeat(1024)}...TRUNCATED`);
+      expect(JSON.stringify(line).length).toBeLessThan(20_000);
+    }
+  });
+
   test('contain objects only at their levels, without managed fields if configured', () => {
     const auditor = make('Request', 'omitManagedFields: true\nomitStages: [RequestReceived]');
     const one = exchange();

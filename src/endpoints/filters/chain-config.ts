@@ -46,6 +46,7 @@ export interface ChainConfig {
   /** 0 means no limit. */
   readonly maxRequestsInFlight: number;
   readonly maxMutatingRequestsInFlight: number;
+  readonly maxWatchesPerUser: number;
   /** The probability of sending a GOAWAY with an HTTP/2 response, 0 to 0.02. */
   readonly goawayChance: number;
   readonly random: () => number;

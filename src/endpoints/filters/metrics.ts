@@ -112,6 +112,7 @@ export class ChainMetrics {
   private readonly connections: CounterVec;
   private readonly rejections: CounterVec;
   private readonly waits: HistogramVec;
+  private mostWatches = (): number => 0;
   private queues: (() => Readonly<Record<Kind, QueueState>>) | undefined;
   private readonly series = new SeriesLookup<Series>(MAX_SERIES);
   private readonly high = { readOnly: 0, mutating: 0 };
@@ -221,12 +222,18 @@ export class ChainMetrics {
       'Requests currently executing, excluding those of system:masters.',
       ({ running }) => running,
     );
+    const watches = 'Watches of the user who has most, as --max-watches-per-user counts them.';
+    gaugeFunc('annex_user_watches_max', watches, () => this.mostWatches());
     gaugeFunc('annex_waiting_turns', 'Collection reads waiting for a turn of the event loop.', () => turns.waiting);
   }
 
   /** Sets the queues that the gauges report. */
   setQueues(queues: () => Readonly<Record<Kind, QueueState>>): void {
     this.queues = queues;
+  }
+
+  setMostWatches(most: () => number): void {
+    this.mostWatches = most;
   }
 
   /** Records how long a request waited in the queue of its user. */

@@ -11,6 +11,7 @@ function begun(
   answer: AuthenticationResponse,
   viaProxy = false,
   url = '/apis/apps/v1/namespaces/n/things/x/scale',
+  userAgent = '',
 ): TracedRequest[] {
   const requests: TracedRequest[] = [];
   const span: Span = {
@@ -33,6 +34,7 @@ function begun(
   const authenticator: RequestAuthenticator = {
     authenticateRequest: (request) => {
       request.headers['traceparent'] = TRACEPARENT;
+      request.headers['user-agent'] = userAgent;
       return { ...answer, viaProxy };
     },
   };
@@ -61,6 +63,15 @@ test('a non-resource request is named by its method only', () => {
   expect(begun(ALICE, false, '/livez?verbose=1')).toMatchObject([
     { name: 'GET', attributes: { 'http.target': '/livez' } },
   ]);
+});
+
+test('a span has only the beginning of the path and of the user agent, and no query', () => {
+  const [request] = begun(ALICE, false, `/${'x'.repeat(20_000)}?token=secret`, 'y'.repeat(20_000));
+  expect(request?.attributes).toMatchObject({
+    'http.target': `/${'x'.repeat(1023)}...`,
+    'http.user_agent': `${'y'.repeat(1024)}...`,
+  });
+  expect(request?.name.length).toBeLessThan(1_100);
 });
 
 test('an unauthenticated request is not traced', () => {

@@ -14,7 +14,8 @@ import { Query } from './request/query.js';
 import { negotiateObject } from './respond.js';
 import type { RequestScope } from './scope.js';
 import { namedWrite } from './update.js';
-import { createOrUpdateOptions, patchOptions, type FieldValidation } from './request/write-options.js';
+import type { FieldValidation } from './codec/codec.js';
+import { createOrUpdateOptions, patchOptions } from './request/write-options.js';
 
 /** GET, PUT and PATCH on the scale subresource. */
 export async function scaleHandler(scope: RequestScope, scale: ServedScale): Promise<void> {

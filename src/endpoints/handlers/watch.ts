@@ -8,7 +8,7 @@ import type { NegotiatedMedia } from '../negotiation/media.js';
 import { type OffloadableFrame, eventFrames, type EventFrames } from '../responsewriters/events.js';
 import { parseIncludeObject } from '../responsewriters/table.js';
 import type { HttpResponse } from '../http.js';
-import { type ListOptions, listOptions } from './request/list-options.js';
+import { askedOptions, echoApplied, type ListOptions } from './request/list-options.js';
 import { Query } from './request/query.js';
 import { negotiateWatch } from './respond.js';
 import type { KindScope } from './scope.js';
@@ -32,13 +32,14 @@ export const watchHandler = (scope: KindScope<Watcher>): Promise<void> =>
 export async function serveWatch(scope: KindScope<Watcher>, query: Query): Promise<void> {
   const { context, served, environment, storage } = scope;
   const sink = negotiateWatch(scope, query);
-  const options = listOptions(query, served, context.info.name, environment);
+  const options = askedOptions(scope, query, 'watch');
   const { media } = sink;
   parseResourceVersion(options.resourceVersion);
   if (media.as === 'Table') parseIncludeObject(sink.includeObject);
   if (media.streamError !== undefined) throw media.streamError;
   const seconds = watchSeconds(options, environment.minRequestTimeoutSeconds);
   const frames = eventFrames(served, sink);
+  echoApplied(scope, options);
   const response = streamOf(scope.response, media);
   if (response === undefined) return;
   const stream = new WatchStream(scope, response, media, frames);

@@ -2,6 +2,7 @@ import { newGenericNotFound, newPathsNotInstalled } from '../../apimachinery/met
 import { interpretStorageError } from '../../storage/interpret-error.js';
 import type { ComputedApi } from '../../registry/generic/computed.js';
 import type { ApiRegistry, StoredApi } from '../../registry/generic/store/api-registry.js';
+import { refuseAsking } from '../../asking/parameters.js';
 import type { RequestContext } from '../../request/context.js';
 import { getOwn } from '../../util/get-own.js';
 import { rescue } from '../../util/maybe-promise.js';
@@ -12,6 +13,9 @@ import { routeBuiltin } from './builtin.js';
 import { routeComputed } from './computed.js';
 import { routeCustomResource } from './custom-resources.js';
 import type { HandlerEnvironment } from '../handlers/scope.js';
+
+/** The verbs that `where`, `orderBy` and `count` select something for. */
+const LISTS: ReadonlySet<string> = new Set(['list', 'watch', 'watchlist']);
 
 /** Returns the handler of all resource requests, which looks up the type and passes the request to its router. */
 export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvironment): Handler {
@@ -28,6 +32,7 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
       return;
     }
     context.served = isServed(api, info.subresource);
+    if (!LISTS.has(info.verb)) refuseAsking(request.url ?? '', info.verb);
     const exchanged = { environment, context, request, response };
     if (api.kind === 'computed') return routeComputed(api, exchanged);
     const route = api.served.type.custom ? routeCustomResource : routeBuiltin;

@@ -32,7 +32,9 @@ export function serveDefinition(
     const own =
       prepare === undefined
         ? store
-        : store.withCache(new ConvertedCache(store.cache, prepare, (object) => view.attributes(object, attributes)));
+        : store.withCache(
+            new ConvertedCache(store.cache, prepare, (object) => view.attributes(object, attributes), options.clock),
+          );
     const api = storedApi(served, own, terminating);
     return { ...api, scale: servedScale(served, own, api.storage) };
   });

@@ -46,7 +46,11 @@ export class GenericStorage implements StandardStorage {
   }
 
   list(context: RequestContext, namespace: string, options: ListOptions): Promise<ListResult> {
-    return listObjects(this.timed(context), namespace, options, this.watchesEnd);
+    // The signal is expensive to make: only what may take long needs it.
+    const isLong = options.predicate.condition !== undefined || options.order !== undefined;
+    const signal = isLong ? context.signal : undefined;
+    const { watchesEnd } = this;
+    return listObjects(this.timed(context), namespace, options, { watchesEnd, flow: context.user.name, signal });
   }
 
   watch(context: RequestContext, namespace: string, options: WatchOptions, receiver: WatchReceiver): Promise<Watcher> {

@@ -6,6 +6,7 @@ import type {
   CachedList,
   CachedObject,
   ObjectPredicate,
+  Ordering,
   Watcher as RunningWatch,
   WatchReceiver,
   WhileAway,
@@ -43,6 +44,12 @@ export interface ListOptions {
   readonly limit: number;
   readonly continue: string;
   readonly predicate: ObjectPredicate;
+  /** The order of the list if it is not that of the keys. */
+  readonly order?: Ordering | undefined;
+  /** True if the list tells how many selected objects follow, whatever it selects. */
+  readonly exactCount?: boolean | undefined;
+  /** What continue tokens of the list are bound to; undefined for lists that kube-apiserver could continue. */
+  readonly bound?: { readonly to: string; readonly now: number } | undefined;
   /** What a list of the most recent state gets if the store does not answer; an error if undefined. */
   readonly whileAway?: WhileAway | undefined;
 }

@@ -1,13 +1,9 @@
 import { type DeclType, type Environment, type Program, SchemaTypes, type Type, types } from '@annex/cel';
 import type { JsonObject } from '../../apimachinery/json/json.js';
+import { compileExpression } from '../../expressions/expression.js';
 import { resolveFieldPath } from './field-path.js';
 import type { Rule } from './rule.js';
 import { trimSpace } from '../../util/text/trim-space.js';
-
-/** The cost limit of one evaluation of one expression. */
-export const PER_CALL_LIMIT = 1_000_000;
-/** The cost limit of all rules on one object. */
-export const RUNTIME_BUDGET = 10_000_000;
 
 /** The result of compiling one rule. */
 export interface CompiledRule {
@@ -85,13 +81,13 @@ function compileRule(
 ): CompiledRule {
   if (trimSpace(rule.rule) === '') return { rule, usesOldSelf: false, fieldPath: '' };
   const optional = rule.optionalOldSelf === true;
-  const { program, failure } = node.get(environments.rule(rule.rule), optional).compile(rule.rule);
+  const environment = node.get(environments.rule(rule.rule), optional);
+  const { program, checked, error = '' } = compileExpression(environment, rule.rule);
   const failed = (error: string, usesOldSelf = false): CompiledRule => ({ rule, error, usesOldSelf, fieldPath: '' });
-  if (failure !== undefined) return failed(`compilation failed: ${node.relative(failure.text)}`);
-  if (program.outputType.kind !== 'bool') return failed('cel expression must evaluate to a bool');
-  const usesOldSelf = program.variables.has('oldSelf');
-  const problem = program.planError;
-  if (problem !== undefined) return failed(`program instantiation failed: ${problem}`, usesOldSelf);
+  if (checked === undefined) return failed(node.relative(error));
+  if (checked.outputType.kind !== 'bool') return failed('cel expression must evaluate to a bool');
+  const usesOldSelf = checked.variables.has('oldSelf');
+  if (program === undefined) return failed(error, usesOldSelf);
   const message = rule.messageExpression === '' ? {} : compileMessage(rule, optional, node, environments);
   return { rule, program, usesOldSelf, fieldPath: normalizedPath(rule, schema, message), ...message };
 }
@@ -108,12 +104,10 @@ function compileMessage(
   environments: RuleEnvironments,
 ): CompiledMessage {
   const base = environments.messageExpression(rule.messageExpression);
-  const { program, failure } = node.get(base, optional).compile(rule.messageExpression);
-  if (failure !== undefined)
-    return { messageError: `messageExpression compilation failed: ${node.relative(failure.text)}` };
-  if (program.outputType.kind !== 'string') return { messageError: 'messageExpression must evaluate to a string' };
-  const problem = program.planError;
-  if (problem !== undefined) return { messageError: `messageExpression instantiation failed: ${problem}` };
+  const { program, checked, error = '' } = compileExpression(node.get(base, optional), rule.messageExpression);
+  if (checked === undefined) return { messageError: `messageExpression ${node.relative(error)}` };
+  if (checked.outputType.kind !== 'string') return { messageError: 'messageExpression must evaluate to a string' };
+  if (program === undefined) return { messageError: `messageExpression ${error.replace(/^program /, '')}` };
   return { messageProgram: program };
 }
 

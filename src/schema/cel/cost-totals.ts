@@ -1,8 +1,6 @@
 import { type FieldError, type FieldPath, forbidden } from '../../apimachinery/meta/field-error.js';
 import { UNBOUNDED } from '@annex/cel';
 
-/** The maximum estimated cost of one rule, including its possible repetitions. */
-export const RULE_COST_LIMIT = 10_000_000;
 /** The maximum estimated cost of all rules of one version. */
 const TOTAL_COST_LIMIT = 100_000_000;
 const NAMED_RULES = 4;

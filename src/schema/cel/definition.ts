@@ -18,7 +18,8 @@ import {
 import { isObject, type JsonObject, type JsonValue, objectAt } from '../../apimachinery/json/json.js';
 import { goJson } from '../../apimachinery/meta/meta.js';
 import { type CompiledRule, compileNode, newSchemaTypes, type RuleEnvironments } from './compilation.js';
-import { CostTotals, RULE_COST_LIMIT, costMessage, timesCardinality } from './cost-totals.js';
+import { RULE_COST_LIMIT } from '../../expressions/limits.js';
+import { CostTotals, costMessage, timesCardinality } from './cost-totals.js';
 import { resolveFieldPath } from './field-path.js';
 import { type Rule, rulesOf } from './rule.js';
 import { trimSpace } from '../../util/text/trim-space.js';

@@ -16,14 +16,14 @@ import { reachYieldPoint } from '@annex/cel/yield-point';
 import { FieldError, type FieldPath, forbidden, invalid, OMIT, required } from '../../apimachinery/meta/field-error.js';
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import type { Role } from '../node.js';
-import { type CompiledRule, compileNode, PER_CALL_LIMIT } from './compilation.js';
+import { OUT_OF_BUDGET, PER_CALL_LIMIT } from '../../expressions/limits.js';
+import { type CompiledRule, compileNode } from './compilation.js';
 import { KeyedItems, type Ratchet } from './correlation.js';
 import { quote } from '../../apimachinery/meta/meta.js';
 import { trimSpace } from '../../util/text/trim-space.js';
 import { failureMessage, type Rule, ruleName } from './rule.js';
 
 const MAX_MESSAGE_BYTES = 5 * 1024;
-const OUT_OF_BUDGET = 'validation failed due to running out of cost budget, no further validation rules will be run';
 
 /** The state of one validation. */
 export interface Run {

@@ -1,5 +1,5 @@
 import { messageOf } from '../../util/error-message.js';
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -12,6 +12,7 @@ import {
   validityFrom,
 } from '../../pki/certificates.js';
 import type { Clock } from '../../util/clock.js';
+import type { KeyName } from './keys/rules.js';
 
 const DAY = 86_400_000;
 const YEAR = 365 * DAY;
@@ -57,27 +58,29 @@ export function makeDataDirectory(path: string, folder = path): void {
   }
 }
 
-interface Signer {
-  readonly key: KeyObject;
-  readonly certificate: X509Certificate;
-  readonly pem: string;
+/** A private key in PEM, and for a CA its certificate; '' for the key of service account tokens, which has none. */
+export interface KeyPem {
+  readonly key: string;
+  readonly cert: string;
 }
 
-export interface Credentials {
-  readonly caPem: string;
-  readonly servingCert: string;
-  readonly servingKey: string;
-  readonly clientCaPem: string;
-  /** Paths of these files in the data directory, for operators. */
-  readonly caFile: string;
-  readonly kubeconfigFile: string;
-  readonly servingCertFile: string;
-  readonly servingKeyFile: string;
-  readonly clientCaFile: string;
-  readonly clientCaKeyFile: string;
+/** What a server presents to its clients, and the administrator's credentials. */
+export interface Leaves {
+  /** Undefined if --tls-cert-file has the certificate. */
+  readonly serving: KeyPem | undefined;
+  readonly admin: KeyPem;
 }
 
-/** The certificates and keys in a data directory. They are created at the first start, then reused, and renewed 30 days before they expire. */
+/** The files of each key, without their extension, and the name of the CA. */
+const FILES: Readonly<Record<KeyName, { readonly file: string; readonly commonName: string }>> = {
+  'serving-ca': { file: 'ca', commonName: 'annex-ca' },
+  'client-ca': { file: 'client-ca', commonName: 'annex-client-ca' },
+  'service-account': { file: 'sa', commonName: '' },
+};
+
+const RSA_BITS = 2048;
+
+/** The certificates and keys in a data directory. They are created when they are needed, then reused, and renewed 30 days before they expire. */
 export class DataDirectory {
   private readonly pki: string;
 
@@ -89,88 +92,125 @@ export class DataDirectory {
     makeDataDirectory(path, this.pki);
   }
 
-  /** Creates or reuses the files. `serverUrl` is written to the kubeconfig. `names` are added to the default names of the serving certificate. */
-  prepare(serverUrl: string, names: readonly string[]): Credentials {
-    const ca = this.authority('ca', 'annex-ca');
-    const clientCa = this.authority('client-ca', 'annex-client-ca');
+  /** Returns the keys of that name, the current one first. A CA that expires soon is replaced; the former one stays. Empty if there is none. */
+  keysOf(name: KeyName): KeyPem[] {
+    const { file } = FILES[name];
+    const old = existsSync(this.at(`${file}.old.crt`)) ? [this.readPair(`${file}.old`)] : [];
+    if (!existsSync(this.at(`${file}.key`)) && !existsSync(this.at(`${file}.crt`))) return [];
+    const current = this.current(name, old[0]?.cert);
+    if (name === 'service-account' || this.fresh(new X509Certificate(current.cert))) return [current, ...old];
+    this.write(`${file}.old`, current);
+    return [this.create(name), current];
+  }
+
+  /** Creates a key in the directory. */
+  create(name: KeyName): KeyPem {
+    const made = newKey(name, this.clock.now());
+    this.write(FILES[name].file, made);
+    return made;
+  }
+
+  /** Issues the certificates that are missing, expire soon, have another CA, or lack one of the names. */
+  issue(servingCa: KeyPem | undefined, clientCa: KeyPem, names: readonly string[]): Leaves {
     const altNames = [...new Set([...defaultNames(), ...names])];
-    const servingCertFile = join(this.pki, 'apiserver.crt');
-    const servingKeyFile = join(this.pki, 'apiserver.key');
-    const serving = this.leaf('apiserver', ca, { commonName: 'kube-apiserver' }, 'server', altNames);
-    const admin = this.leaf(
-      'admin',
-      clientCa,
-      { commonName: 'kubernetes-admin', organizations: ['system:masters'] },
-      'client',
-      [],
-    );
-    const caFile = join(this.path, 'ca.crt');
-    writePrivateFile(caFile, ca.pem);
-    const kubeconfigFile = join(this.path, 'admin.kubeconfig');
-    writePrivateFile(kubeconfigFile, kubeconfig(serverUrl, ca.pem, admin));
+    const admin = { commonName: 'kubernetes-admin', organizations: ['system:masters'] };
     return {
-      caPem: ca.pem,
-      clientCaPem: clientCa.pem,
-      servingCert: serving.cert,
-      servingKey: serving.key,
-      caFile,
-      kubeconfigFile,
-      servingCertFile,
-      servingKeyFile,
-      clientCaFile: join(this.pki, 'client-ca.crt'),
-      clientCaKeyFile: join(this.pki, 'client-ca.key'),
+      serving: servingCa && this.leaf('apiserver', servingCa, { commonName: 'kube-apiserver' }, 'server', altNames),
+      admin: this.leaf('admin', clientCa, admin, 'client', []),
     };
   }
 
-  private authority(file: string, commonName: string): Signer {
-    const certFile = join(this.pki, `${file}.crt`);
-    const keyFile = join(this.pki, `${file}.key`);
-    if (existsSync(certFile) || existsSync(keyFile)) {
-      const pem = readFile(certFile, '--data-dir');
-      const { key, certificate } = parsePair(pem, readFile(keyFile, '--data-dir'), certFile, keyFile);
-      if (this.fresh(certificate)) return { key, certificate, pem };
-    }
-    const { privateKey, publicKey } = generateKey();
-    const request = {
-      subject: { commonName },
-      publicKey,
-      usage: 'ca' as const,
-      ...validityFrom(this.clock.now(), 10 * YEAR),
-    };
-    const pem = createCertificate(request, { key: privateKey });
-    writePrivateFile(keyFile, keyPem(privateKey));
-    writePrivateFile(certFile, pem);
-    return { key: privateKey, certificate: new X509Certificate(pem), pem };
+  /** Writes what clients need: the CA that verifies the server, and the administrator's kubeconfig. Returns the latter's path. */
+  publish(serverUrl: string, rootCa: string, admin: KeyPem): string {
+    writePrivateFile(join(this.path, 'ca.crt'), rootCa);
+    const path = join(this.path, 'admin.kubeconfig');
+    writePrivateFile(path, kubeconfig(serverUrl, rootCa, admin));
+    return path;
+  }
+
+  /** Returns the serving certificate of the last start, if there is one. */
+  lastServing(): KeyPem | undefined {
+    return existsSync(this.at('apiserver.crt')) && existsSync(this.at('apiserver.key'))
+      ? this.readPair('apiserver')
+      : undefined;
+  }
+
+  private current(name: KeyName, oldCert: string | undefined): KeyPem {
+    const { file } = FILES[name];
+    if (name === 'service-account') return { key: readFile(this.at('sa.key'), '--data-dir'), cert: '' };
+    const isUnfinished = !existsSync(this.at(`${file}.crt`)) || this.read(`${file}.crt`) === oldCert;
+    if (!isUnfinished) return this.readPair(file);
+    // The server stopped between the key and its certificate.
+    const key = this.read(`${file}.key`);
+    const made = { key, cert: selfSigned(name, createPrivateKey(key), this.clock.now()) };
+    this.write(file, made);
+    return made;
   }
 
   private leaf(
     file: string,
-    ca: Signer,
+    ca: KeyPem,
     subject: CertificateRequest['subject'],
     usage: 'server' | 'client',
     altNames: readonly string[],
-  ): { cert: string; key: string } {
-    const certFile = join(this.pki, `${file}.crt`);
-    const keyFile = join(this.pki, `${file}.key`);
-    if (existsSync(certFile) && existsSync(keyFile)) {
-      const cert = readFile(certFile, '--data-dir');
-      const key = readFile(keyFile, '--data-dir');
-      const { certificate } = parsePair(cert, key, certFile, keyFile);
-      if (isIssuedBy(certificate, ca.certificate) && this.fresh(certificate) && coversNames(certificate, altNames))
-        return { cert, key };
+  ): KeyPem {
+    const authority = new X509Certificate(ca.cert);
+    if (existsSync(this.at(`${file}.crt`)) && existsSync(this.at(`${file}.key`))) {
+      const pair = this.readPair(file);
+      const certificate = new X509Certificate(pair.cert);
+      if (isIssuedBy(certificate, authority) && this.fresh(certificate) && coversNames(certificate, altNames))
+        return pair;
     }
     const { privateKey, publicKey } = generateKey();
     const request = { subject, publicKey, usage, altNames, ...validityFrom(this.clock.now(), YEAR) };
-    const cert = createCertificate(request, { key: ca.key, certificate: ca.certificate });
-    const key = keyPem(privateKey);
-    writePrivateFile(keyFile, key);
-    writePrivateFile(certFile, cert);
-    return { cert, key };
+    const cert = createCertificate(request, { key: createPrivateKey(ca.key), certificate: authority });
+    const made = { cert, key: keyPem(privateKey) };
+    this.write(file, made);
+    return made;
+  }
+
+  private at(file: string): string {
+    return join(this.pki, file);
+  }
+
+  private read(file: string): string {
+    return readFile(this.at(file), '--data-dir');
+  }
+
+  private readPair(file: string): KeyPem {
+    const pair = { cert: this.read(`${file}.crt`), key: this.read(`${file}.key`) };
+    parsePair(pair.cert, pair.key, this.at(`${file}.crt`), this.at(`${file}.key`));
+    return pair;
+  }
+
+  private write(file: string, { key, cert }: KeyPem): void {
+    writePrivateFile(this.at(`${file}.key`), key);
+    if (cert !== '') writePrivateFile(this.at(`${file}.crt`), cert);
   }
 
   private fresh(certificate: X509Certificate): boolean {
-    return Date.parse(certificate.validTo) - this.clock.now() > RENEW_BEFORE;
+    return isFresh(certificate, this.clock.now());
   }
+}
+
+/** Reports whether a certificate is valid for another 30 days. */
+export const isFresh = (certificate: X509Certificate, now: number): boolean =>
+  Date.parse(certificate.validTo) - now > RENEW_BEFORE;
+
+/** Makes a key that servers share; for a CA with its certificate. */
+export function newKey(name: KeyName, now: number): KeyPem {
+  if (name === 'service-account') {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: RSA_BITS });
+    return { key: keyPem(privateKey), cert: '' };
+  }
+  const { privateKey } = generateKey();
+  return { key: keyPem(privateKey), cert: selfSigned(name, privateKey, now) };
+}
+
+function selfSigned(name: KeyName, key: KeyObject, now: number): string {
+  const subject = { commonName: FILES[name].commonName };
+  const request = { subject, publicKey: createPublicKey(key), usage: 'ca' as const, ...validityFrom(now, 10 * YEAR) };
+  return createCertificate(request, { key });
 }
 
 function coversNames(certificate: X509Certificate, names: readonly string[]): boolean {

@@ -17,9 +17,13 @@ import { admissionWebhookClients } from './admission/webhook-clients.js';
 import { localSources, paramAccess } from './admission/local-sources.js';
 import { StandaloneHooks } from './startup/post-start-hooks.js';
 import { STANDALONE } from '../../storage/mongodb/documents.js';
+import { sleep } from '../../util/clock.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
 import { type ServiceAccountTokens, withTokenRequests } from './access/service-account-tokens.js';
+
+/** How long a stopping server tries to give the controllers to another one. */
+const LEAVE_MILLIS = 2_000;
 
 export interface ControlPlaneDependencies {
   /** Host and port at which clients reach the server. */
@@ -30,23 +34,39 @@ export interface ControlPlaneDependencies {
   readonly authorities: Authorities;
 }
 
-/**
- * Builds the store, cacher, registry, handlers, and controllers of standalone mode. Everything below the handler chain is
- * constructed here and nowhere else.
- */
-export async function buildControlPlane(
-  context: ServerContext,
-  dependencies: ControlPlaneDependencies,
-): Promise<ControlPlane> {
-  const { options, clock, logger } = context;
-  const { accounts, authorities, serverAddress } = dependencies;
+/** The open store of standalone mode. */
+export interface StandaloneStore {
+  readonly foundation: Foundation;
+  readonly authorization: Authorization;
+  /** Ends the loops. */
+  readonly stop: AbortController;
+}
+
+/** Opens the store. */
+export async function openStandaloneStore(context: ServerContext): Promise<StandaloneStore> {
+  const { options, clock, logger, registry } = context;
   const stop = new AbortController();
   const { signal } = stop;
   // Every loop adds a listener to this signal.
   setMaxListeners(0, signal);
-  const authorization = await makeAuthorization(options, { clock, logger, registry: context.registry, signal });
-  const { authorizer } = authorization;
+  const authorization = await makeAuthorization(options, { clock, logger, registry, signal });
   const foundation = await openFoundation(context, authorization.rbac, STANDALONE);
+  return { foundation, authorization, stop };
+}
+
+/**
+ * Builds the registry, handlers, and controllers of standalone mode. Everything below the handler chain is constructed here and
+ * nowhere else.
+ */
+export async function buildControlPlane(
+  context: ServerContext,
+  { foundation, authorization, stop }: StandaloneStore,
+  dependencies: ControlPlaneDependencies,
+): Promise<ControlPlane> {
+  const { options, clock, logger } = context;
+  const { accounts, authorities, serverAddress } = dependencies;
+  const { signal } = stop;
+  const { authorizer } = authorization;
   const { registry } = foundation;
   const stores = installTypes(context, dependencies, foundation, authorization);
   const clients = (fieldManager: string, user?: UserInfo): LocalClients =>
@@ -88,9 +108,10 @@ export async function buildControlPlane(
     serverAddress,
     loading: standaloneHooks.loading(),
     hooks: standaloneHooks.hooks(),
-    stop: () => {
+    stop: async () => {
       stop.abort();
       webhooks.close();
+      await Promise.race([standaloneHooks.left, sleep(clock, LEAVE_MILLIS)]);
     },
   });
 }

@@ -1,3 +1,6 @@
+import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
+import { hostname } from 'node:os';
 import { objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { ApiError } from '../../apimachinery/meta/errors.js';
 import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
@@ -14,6 +17,7 @@ import { rootCaPublisher } from '../../controllers/certificates/root-ca-publishe
 import { ServiceAccountTokens } from '../../controllers/service-accounts/service-account-tokens.js';
 import { defaultServiceAccounts } from '../../controllers/service-accounts/service-accounts.js';
 import { claimsInUse, claimsNamed, StorageProtection } from '../../controllers/storage/protection.js';
+import { ElectionLease, localLeases } from '../../controllers/lease.js';
 import { TokenCleaner } from '../../controllers/bootstrap/token-cleaner.js';
 import { ValidatingPolicyStatus } from '../../controllers/validating-policy-status.js';
 import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
@@ -23,6 +27,8 @@ import { enabledControllers } from '../options/controller-names.js';
 import { knownTypes } from './admission/local-sources.js';
 import type { HookOptions } from './startup/hook-context.js';
 
+/** The Lease by which servers on one store elect the one that runs the controllers. */
+const LEASE = 'annex-controllers';
 const RETRY_MILLIS = 1_000;
 const RBAC = 'rbac.authorization.k8s.io';
 const SYSTEM = 'kube-system';
@@ -50,8 +56,40 @@ const ACCOUNTS: Readonly<Record<string, string>> = {
 /** Starts a controller with its clients and a function that reports errors. Returns at once. */
 type Starter = (clients: LoopbackClients, failed: (where: string, error: unknown) => void) => void;
 
+/**
+ * Runs the controllers, on one of the servers that share a store at a time: the one that holds the Lease. Returns at once if the store may be
+ * shared, and else when they have started. `left` resolves when this server has given the Lease back, after the signal.
+ */
+export async function runControllers(context: HookOptions): Promise<{ readonly left: Promise<void> }> {
+  const { options, clock, signal, clients } = context;
+  if (options.storageBackend === 'embedded') {
+    await new Controllers(context).start();
+    return { left: Promise.resolve() };
+  }
+  const failed = errorLogger(context, 'controllers');
+  const lease = new ElectionLease({
+    leases: localLeases(clients(MANAGER)),
+    clock,
+    namespace: SYSTEM,
+    name: LEASE,
+    identity: `${hostname()}_${randomUUID()}`,
+    onError: (error) => failed('cannot renew the Lease', error),
+  });
+  const left = lease.contend(signal, async (leading) => {
+    context.logger.info('this server runs the controllers');
+    // Every loop adds a listener to this signal.
+    setMaxListeners(0, leading);
+    await new Controllers({ ...context, signal: leading })
+      .start()
+      .catch((error: unknown) => failed('cannot start', error));
+    await new Promise((resolve) => (leading.aborted ? resolve(undefined) : leading.addEventListener('abort', resolve)));
+    if (!signal.aborted) context.logger.warn('this server no longer runs the controllers');
+  });
+  return { left };
+}
+
 /** Starts the enabled controllers, each as its own service account with --use-service-account-credentials. */
-export class Controllers {
+class Controllers {
   constructor(private readonly context: HookOptions) {}
 
   async start(): Promise<void> {

@@ -4,7 +4,8 @@ import { encryptedBackend } from '../../storage/encryption/encrypted-backend.js'
 import { EncryptionConfigError } from '../../storage/encryption/types.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';
-import { isLogIdentity } from '../../storage/log-identity.js';
+import type { Transformer } from '../../storage/encryption/transformer.js';
+import { isNeverEncrypted } from '../../storage/encryption/never-encrypted.js';
 import { type LogSet, wrapLogs } from '../../storage/routed-backend.js';
 import type { Clock, Timer } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
@@ -23,6 +24,8 @@ export interface OpenEncryption {
   /** Reported in healthz and readyz, but not in livez: a restart does not repair a key provider. */
   readonly checks: readonly PlaneCheck[];
   wrap(stores: LogSet): LogSet;
+  /** Returns what encrypts Secrets at this time; undefined if nothing does. */
+  ofSecrets(): Transformer | undefined;
   start(): Promise<void>;
   /** Reloads types with unreadable objects as soon as those can be read. */
   follow(cacher: Pick<Cacher, 'reload'>, backend: Pick<Backend, 'get'>): void;
@@ -60,12 +63,13 @@ export function openEncryption({
     },
   });
   const note = (resource: string, key: string): void => void unreadable.set(resource, key);
-  const transformers = { of: (type: string) => (isLogIdentity(type) ? undefined : encryption.of(type)) };
+  const transformers = { of: (type: string) => (isNeverEncrypted(type) ? undefined : encryption.of(type)) };
   let timer: Timer | undefined;
   const check = { name: 'kms-providers', check: () => encryption.check(), endpoints: ['healthz', 'readyz'] as const };
   return {
     checks: encryption.hasCheck ? [check] : [],
     wrap: (logs) => wrapLogs(logs, (backend) => encryptedBackend({ backend, transformers, clock, onUnreadable: note })),
+    ofSecrets: () => encryption.of('secrets'),
     start: () => encryption.start(),
     follow: (cacher, backend) => {
       const look = (): Promise<void> => reloadReadable(unreadable, cacher, backend);

@@ -187,7 +187,7 @@ export interface PlaneParts {
   /** What reads may show while the store does not answer. By default only what --stale-reads-during-outage allows. */
   readonly outageReads?: OutageReads | undefined;
   /** Stops the loops; called before the store is closed. */
-  stop(): void;
+  stop(): MaybePromise<void>;
 }
 
 /** Builds the handlers, checks, and documents on a foundation. */
@@ -232,7 +232,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     hooks,
     endWatches: () => environment.watches.endAll(),
     close: async () => {
-      parts.stop();
+      await parts.stop();
       offload.close();
       outage?.stop();
       await cacher.stop();

@@ -177,8 +177,8 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
   const { listener, plane } = given;
   const { server } = listener;
   const audit = makeAudit(options, { clock, logger, registry });
-  const tracer = await startTracing(context);
-  registerProcessMetrics(context);
+  const tracer = await startTracing(context.tracing);
+  registerProcessMetrics(registry, context.memory);
   context.memory.start();
   const postStart = (hook: Hook): PostStartHook => new PostStartHook(hook.name, () => hook.run());
   const loading = plane.loading.map(postStart);
@@ -238,6 +238,7 @@ function chainConfig(
     requestTimeout: options.requestTimeout,
     maxRequestsInFlight: options.maxRequestsInflight,
     maxMutatingRequestsInFlight: options.maxMutatingRequestsInflight,
+    maxWatchesPerUser: options.maxWatchesPerUser,
     turns,
     unavailableReason: (verb) => memory.refusal(verb),
     audit,

@@ -1,7 +1,6 @@
 import { messageOf } from '../../util/error-message.js';
 import { watchFile } from '../../util/files/watch-file.js';
-import { join, resolve } from 'node:path';
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { resolve } from 'node:path';
 import type { RequestAuthenticator, TokenAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { AnonymousConfig } from '../../authentication/oidc/types.js';
 import { AnonymousAuthenticator, WithFallback } from '../../authentication/request/anonymous.js';
@@ -21,17 +20,26 @@ import type { ApiServer } from '../http/api-server.js';
 import type { TlsMaterial } from '../http/tls-material.js';
 import { authorizationOptions } from '../options/authorization-options.js';
 import type { Authorities } from './startup/hook-context.js';
-import type { SigningAuthority } from '../../pki/sign-request.js';
-import { buildControlPlane } from './control-plane.js';
-import { type Credentials, DataDirectory, parsePair, readFile, StartError } from '../certificates/data-directory.js';
+import { buildControlPlane, openStandaloneStore } from './control-plane.js';
+import {
+  DataDirectory,
+  type KeyPem,
+  type Leaves,
+  parsePair,
+  readFile,
+  StartError,
+} from '../certificates/data-directory.js';
+import { type Keys, ownKeys } from '../certificates/keys/shared-keys.js';
+import { temporaryPair } from '../certificates/serving-certificates.js';
 import { makeOidc } from './access/oidc.js';
 import { advertisedAddress, hostPort, isUnspecified } from '../http/host-address.js';
 import { loggerOptions } from '../options/logging-options.js';
 import type { Options } from '../options/options.js';
 import { listen, runServer } from './run.js';
-import { type Extensions, serverContext } from './server-context.js';
+import { type Extensions, serverContext, type ServerContext } from './server-context.js';
 import { makeServiceAccountTokens } from './access/service-account-tokens.js';
 import { makeTokenAuthenticator } from './access/token-authenticators.js';
+import { openSharedKeys, readKeyFiles, signingAuthority, trusted } from './standalone-keys.js';
 
 const RELOAD_MILLIS = 60_000;
 
@@ -43,11 +51,17 @@ export interface StandaloneServer {
   stop(): Promise<void>;
 }
 
-interface Files {
-  readonly tls: TlsMaterial;
-  readonly clientCa: CaBundle;
+/** The CAs that flags name. */
+interface CaFiles {
   readonly clientCaFile: CaFile | undefined;
   readonly proxyCa: CaFile | undefined;
+}
+
+interface Files extends CaFiles {
+  readonly tls: TlsMaterial;
+  readonly clientCa: CaBundle;
+  /** The client CAs besides those of the flag: Annex's own. */
+  ownClientCas: string;
 }
 
 function caFile(path: string, flag: string): CaFile | undefined {
@@ -59,25 +73,29 @@ function caFile(path: string, flag: string): CaFile | undefined {
   }
 }
 
-function readFiles(options: Options, credentials: Credentials): Files {
-  const own = new CaBundle(credentials.clientCaPem);
-  const clientCaFile = caFile(options.clientCaFile, 'client-ca-file');
-  // The CA of the admin kubeconfig stays trusted in addition to those of the flag.
-  if (clientCaFile !== undefined) own.replace([credentials.clientCaPem, ...clientCaFile.pems].join(''));
-  const proxyCa = caFile(options.requestheaderClientCaFile, 'requestheader-client-ca-file');
-  const cert = options.tlsCertFile === '' ? credentials.servingCert : readFile(options.tlsCertFile, '--tls-cert-file');
-  const key =
-    options.tlsPrivateKeyFile === ''
-      ? credentials.servingKey
-      : readFile(options.tlsPrivateKeyFile, '--tls-private-key-file');
-  parsePair(cert, key, options.tlsCertFile, options.tlsPrivateKeyFile);
-  return {
-    tls: { cert, key, clientCAs: [...own.pems, ...(proxyCa?.pems ?? [])] },
-    clientCa: own,
-    clientCaFile,
-    proxyCa,
-  };
+const readCaFiles = (options: Options): CaFiles => ({
+  clientCaFile: caFile(options.clientCaFile, 'client-ca-file'),
+  proxyCa: caFile(options.requestheaderClientCaFile, 'requestheader-client-ca-file'),
+});
+
+/** Reads the serving certificate that the flags name, if they name one. */
+function servingInFiles({ tlsCertFile, tlsPrivateKeyFile }: Options): KeyPem | undefined {
+  if (tlsCertFile === '') return undefined;
+  const cert = readFile(tlsCertFile, '--tls-cert-file');
+  const key = readFile(tlsPrivateKeyFile, '--tls-private-key-file');
+  parsePair(cert, key, tlsCertFile, tlsPrivateKeyFile);
+  return { cert, key };
 }
+
+function allFiles(cas: CaFiles, serving: KeyPem, ownClientCas: string): Files {
+  const { clientCaFile, proxyCa } = cas;
+  // The CA of the admin kubeconfig stays trusted in addition to those of the flag.
+  const clientCa = new CaBundle(clientCasOf(cas, ownClientCas));
+  const clientCAs = [...clientCa.pems, ...(proxyCa?.pems ?? [])];
+  return { clientCaFile, proxyCa, ownClientCas, clientCa, tls: { ...serving, clientCAs } };
+}
+
+const clientCasOf = ({ clientCaFile }: CaFiles, own: string): string => [own, ...(clientCaFile?.pems ?? [])].join('');
 
 const requestHeaders = (options: Options): RequestHeaderConfig => ({
   usernameHeaders: options.requestheaderUsernameHeaders,
@@ -130,10 +148,16 @@ function watchFiles(
   options: Options,
   files: Files,
   context: { clock: Clock; logger: Logger; changed(tls: TlsMaterial): void },
-): () => void {
+): { stop(): void; trust(ownClientCas: string): void } {
   const { clock, logger } = context;
   const stopped = new AbortController();
   let { tls } = files;
+  const apply = (): void => {
+    tls = reloaded(options, files, tls);
+    server.setSecureContext(tls);
+    context.changed(tls);
+    logger.info('reloaded the certificates');
+  };
   const check = (): void => {
     try {
       const changed = [
@@ -141,12 +165,7 @@ function watchFiles(
         files.proxyCa?.reload() === true,
         options.tlsCertFile !== '' && readFile(options.tlsCertFile, '--tls-cert-file') !== tls.cert,
       ];
-      if (changed.includes(true)) {
-        tls = reloaded(options, files, tls);
-        server.setSecureContext(tls);
-        context.changed(tls);
-        logger.info('reloaded the certificates');
-      }
+      if (changed.includes(true)) apply();
     } catch (error) {
       logger.error('cannot reload the certificates; keeping the current ones', { error: messageOf(error) });
     }
@@ -161,33 +180,68 @@ function watchFiles(
     clock.setTimer(RELOAD_MILLIS, round);
   };
   clock.setTimer(RELOAD_MILLIS, round);
-  return () => stopped.abort();
+  return {
+    stop: () => stopped.abort(),
+    trust: (ownClientCas) => {
+      files.ownClientCas = ownClientCas;
+      apply();
+    },
+  };
 }
 
 function reloaded(options: Options, files: Files, old: TlsMaterial): TlsMaterial {
-  const own = files.clientCa.pems[0] ?? '';
-  if (files.clientCaFile !== undefined) files.clientCa.replace([own, ...files.clientCaFile.pems].join(''));
+  files.clientCa.replace(clientCasOf(files, files.ownClientCas));
   const clientCAs = [...files.clientCa.pems, ...(files.proxyCa?.pems ?? [])];
-  if (options.tlsCertFile === '') return { ...old, clientCAs };
-  const cert = readFile(options.tlsCertFile, '--tls-cert-file');
-  const key = readFile(options.tlsPrivateKeyFile, '--tls-private-key-file');
-  parsePair(cert, key, options.tlsCertFile, options.tlsPrivateKeyFile);
-  return { cert, key, clientCAs };
+  return { ...(servingInFiles(options) ?? old), clientCAs };
 }
 
-const END_OF_CERTIFICATE = /-----END CERTIFICATE-----\s*/;
-
-/** Returns the CA certificates after the serving certificate in a PEM bundle, or the serving certificate itself if it is the only one. */
-function issuersOf(pem: string): string {
-  const blocks = pem.split(END_OF_CERTIFICATE).filter((block) => block.includes('BEGIN CERTIFICATE'));
-  const shown = blocks.length > 1 ? blocks.slice(1) : blocks;
-  return shown.map((block) => `${block}-----END CERTIFICATE-----\n`).join('');
+function servingOf(given: KeyPem | undefined, { serving }: Leaves): KeyPem {
+  const pair = given ?? serving;
+  if (pair === undefined) throw new Error('there is no serving certificate');
+  return pair;
 }
 
-const clientCaOf = ({ clientCaKeyFile, clientCaPem }: Credentials): SigningAuthority => ({
-  key: createPrivateKey(readFile(clientCaKeyFile, '--data-dir')),
-  certificate: new X509Certificate(clientCaPem),
-});
+interface Addresses {
+  /** Where clients on this host reach the server. */
+  readonly local: string;
+  /** Where others do. */
+  readonly advertised: string;
+}
+
+/** Listens, opens the store, and then the keys, which the store may have. */
+async function open(context: ServerContext, { local, advertised }: Addresses) {
+  const { options, clock } = context;
+  const directory = new DataDirectory(resolve(options.dataDir), clock);
+  const keyFiles = readKeyFiles(options);
+  const cas = readCaFiles(options);
+  const given = servingInFiles(options);
+  const own = options.storageBackend === 'embedded' ? ownKeys({ directory, files: keyFiles }) : undefined;
+  const issue = (keys: Keys): Leaves =>
+    directory.issue(given ? undefined : keys['serving-ca'], keys['client-ca'], [local, advertised]);
+  // Before its keys are known, a server has the certificate of its last start, or one that nobody trusts.
+  const first = given ?? (own && issue(own).serving) ?? directory.lastServing() ?? temporaryPair(advertised, clock);
+  const listener = await listen(context, { ...first, clientCAs: [] });
+  const url = urlOf(local, listener.port);
+  const store = await openStandaloneStore(context);
+  const { keys, follow } =
+    own === undefined
+      ? await openSharedKeys(context, store.foundation, { directory, files: keyFiles })
+      : { keys: own, follow: undefined };
+  const leaves = issue(keys);
+  const files = allFiles(cas, servingOf(given, leaves), trusted(keys['client-ca']));
+  listener.server.setSecureContext(files.tls);
+  const rootCa = trusted(keys['serving-ca']);
+  return {
+    listener,
+    store,
+    keys,
+    files,
+    follow,
+    rootCa,
+    url,
+    kubeconfig: directory.publish(url, rootCa, leaves.admin),
+  };
+}
 
 /** Starts `annex serve` in standalone mode. Resolves when it is listening and its startup work is done. */
 export async function startStandalone(
@@ -197,36 +251,35 @@ export async function startStandalone(
   logger: Logger = createLogger(loggerOptions(options)),
   extensions?: Extensions,
 ): Promise<StandaloneServer> {
-  const directory = new DataDirectory(resolve(options.dataDir), clock);
   const local = localAddress(options.bindAddress);
   const advertised = advertisedAddress(options, logger);
-  const names = [local, advertised];
-  const credentials = directory.prepare(urlOf(local, options.securePort), names);
-  const files = readFiles(options, credentials);
   const context = serverContext(options, root, clock, logger, extensions);
-  const accounts = makeServiceAccountTokens(context, directory.path);
   const ended = new AbortController();
   const oidc = makeOidc(options, { clock, logger, registry: context.registry, signal: ended.signal });
+  const opened = await open(context, { local, advertised });
+  const { listener, store, keys, files, rootCa } = opened;
+  const { port, server } = listener;
+  const accounts = makeServiceAccountTokens(context, keys['service-account'].key);
   const tokens = await makeTokenAuthenticator(options, accounts, oidc.tokens, { clock, logger });
   const anonymous = oidc.anonymous ?? anonymousByFlags(options, logger);
   const authenticator = makeAuthenticator(options, files, tokens, anonymous, clock);
-  const listener = await listen(context, files.tls);
-  const { port, server } = listener;
   const serverAddress = (): string => hostPort(advertised, port);
   const authorities: Authorities = {
-    rootCa: options.tlsCertFile === '' ? credentials.caPem : issuersOf(String(files.tls.cert)),
-    clientCa: clientCaOf(credentials),
+    rootCa,
+    clientCa: signingAuthority(keys['client-ca']),
     serverUrl: () => urlOf(advertised, port),
     signer: accounts.signer,
     authenticationInfo: () => authenticationInfo(options, files),
   };
-  const url = urlOf(local, port);
-  if (port !== options.securePort) directory.prepare(url, names);
   let { cert } = files.tls;
   registerExpiryMetric(() => cert, context.registry);
-  const changed = (tls: TlsMaterial): void => void ({ cert } = tls);
-  const unwatch = watchFiles(server, options, files, { clock, logger, changed });
-  const plane = await buildControlPlane(context, { serverAddress, tokens, accounts, authorities });
+  const watched = watchFiles(server, options, files, {
+    clock,
+    logger,
+    changed: (tls) => void ({ cert } = tls),
+  });
+  void opened.follow?.(ended.signal, (next) => watched.trust(trusted(next['client-ca'])));
+  const plane = await buildControlPlane(context, store, { serverAddress, tokens, accounts, authorities });
   const running = await runServer(context, {
     listener,
     authenticator,
@@ -235,10 +288,10 @@ export async function startStandalone(
   });
   return {
     port,
-    url,
-    kubeconfig: join(directory.path, 'admin.kubeconfig'),
+    url: opened.url,
+    kubeconfig: opened.kubeconfig,
     stop: () => {
-      unwatch();
+      watched.stop();
       return running.stop().finally(() => ended.abort());
     },
   };

@@ -3,11 +3,10 @@ import { collectDefaultMetrics, type Registry } from 'prom-client';
 import { certificateFaults } from '../../client/webhook/peer-certificates.js';
 import { featureGates } from '../../util/feature-gates.js';
 import { metricsOf, registerMetricCounts } from '../../util/metrics/metrics.js';
-import type { ServerContext } from '../compose/server-context.js';
 import { type MemoryGuard, memoryLimit, memoryUse, usableHeap } from '../health/memory-guard.js';
 
 /** Registers the metrics that a server has in every mode. */
-export function registerProcessMetrics({ registry, memory }: Pick<ServerContext, 'registry' | 'memory'>): void {
+export function registerProcessMetrics(registry: Registry, memory: Pick<MemoryGuard, 'refused'>): void {
   registerMetricCounts(registry);
   collectDefaultMetrics({ register: registry });
   registerMemoryMetrics(registry, memory);

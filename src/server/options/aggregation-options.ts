@@ -77,6 +77,9 @@ const CLUSTER_PROVIDED_FLAGS: readonly (readonly [flags: readonly string[], why:
   [
     [
       'client-ca-file',
+      'cluster-signing-cert-file',
+      'cluster-signing-key-file',
+      'root-ca-file',
       'token-auth-file',
       'api-audiences',
       'authentication-config',

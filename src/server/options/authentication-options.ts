@@ -26,7 +26,25 @@ export const AUTHENTICATION_FLAGS = {
     'service-account-signing-key-file',
     text,
     '',
-    'PEM file of the private key that signs service account tokens. If unset, a key is created in the data directory.',
+    'PEM file of the private key that signs service account tokens. If unset, a key is created: in MongoDB if --encryption-provider-config encrypts Secrets, else in the data directory.',
+  ),
+  clusterSigningCertFile: flag(
+    'cluster-signing-cert-file',
+    text,
+    '',
+    'PEM file of the CA that issues the certificates of CertificateSigningRequests and of the administrator. Clients with its certificates are authenticated as with --client-ca-file. If unset, a CA is created, where the key of service account tokens is.',
+  ),
+  clusterSigningKeyFile: flag(
+    'cluster-signing-key-file',
+    text,
+    '',
+    'PEM file of the RSA or ECDSA private key that belongs to --cluster-signing-cert-file.',
+  ),
+  rootCaFile: flag(
+    'root-ca-file',
+    text,
+    '',
+    'PEM file of the CAs that verify the certificate in --tls-cert-file, for service account tokens in Secrets, the ConfigMaps kube-root-ca.crt and the admin kubeconfig. Defaults to the CA certificates in --tls-cert-file.',
   ),
   serviceAccountIssuer: flag(
     'service-account-issuer',
@@ -122,7 +140,11 @@ export const AUTHENTICATION_FLAGS = {
 type Values = FlagValues<typeof AUTHENTICATION_FLAGS> & GivenFlags;
 
 /** Throws FlagError for the first problem. */
-export function validateAuthenticationOptions(options: Values): void {
+export function validateAuthenticationOptions(options: Values & { readonly tlsCertFile: string }): void {
+  if ((options.clusterSigningCertFile === '') !== (options.clusterSigningKeyFile === ''))
+    throw new FlagError('--cluster-signing-cert-file and --cluster-signing-key-file must be given together');
+  if (options.rootCaFile !== '' && options.tlsCertFile === '')
+    throw new FlagError('--root-ca-file requires --tls-cert-file');
   validateServiceAccounts(options);
   validateOidc(options);
   const version = options.authenticationTokenWebhookVersion;

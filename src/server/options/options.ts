@@ -9,7 +9,7 @@ import { featureGates } from '../../util/feature-gates.js';
 import { controllerNames, DISABLED_BY_DEFAULT } from './controller-names.js';
 import { AUTHENTICATION_FLAGS, validateAuthenticationOptions } from './authentication-options.js';
 import { AGGREGATION_FLAGS, validateAggregationOptions } from './aggregation-options.js';
-import { AUDIT_FLAGS } from '../compose/access/audit.js';
+import { AUDIT_FLAGS } from './audit-options.js';
 import { AUTHORIZATION_FLAGS, validateAuthorizationOptions } from './authorization-options.js';
 import {
   bool,
@@ -77,7 +77,7 @@ export const FLAGS = {
     'tls-cert-file',
     text,
     '',
-    'PEM file of the serving certificate, followed by its CA certificates, if any. If unset, a CA in the data directory issues the certificate.',
+    'PEM file of the serving certificate, followed by its CA certificates, if any. If unset, a CA of Annex issues the certificate.',
   ),
   tlsPrivateKeyFile: serving(
     'tls-private-key-file',
@@ -102,6 +102,12 @@ export const FLAGS = {
     int(0),
     200,
     'Like --max-requests-inflight, for write requests. 0: no limit.',
+  ),
+  maxWatchesPerUser: generic(
+    'max-watches-per-user',
+    int(0),
+    5_000,
+    'Maximum number of watches of one user on this server, where each KiB of a query counts as another watch; further watches are rejected with 429. Does not apply to system:masters. 0: no limit.',
   ),
   maxRequestBodyBytes: generic(
     'max-request-body-bytes',

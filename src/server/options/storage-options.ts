@@ -180,6 +180,9 @@ export function logOverrides(texts: readonly string[]): ReadonlyMap<string, stri
 export function mongodbUri(options: StorageOptions, environment: NodeJS.ProcessEnv): string {
   if (options.mongodbUri !== '') return options.mongodbUri;
   if (options.mongodbUriFile !== '') {
+    // The message of a failure has the path.
+    if (/^\s*mongodb(\+srv)?:/i.test(options.mongodbUriFile))
+      throw new FlagError('--mongodb-uri-file invalid: takes the path of a file that has the connection string');
     let content: string;
     try {
       content = readFileSync(options.mongodbUriFile, 'utf8').trim();

@@ -1,14 +1,14 @@
 import type { RequestTracer } from '../../request/tracer.js';
 import type { Handler } from '../../endpoints/http.js';
 import { runFinally } from '../../util/maybe-promise.js';
-import type { ServerContext } from '../compose/server-context.js';
 import { serverId } from '../http/server-id.js';
+import type { TracingConfiguration } from './configuration.js';
 import type { OpenTelemetryTracer } from './tracer.js';
 
 /** Returns the tracer that the flags configure. Without one the SDK is not even loaded. */
-export async function startTracing({
-  tracing,
-}: Pick<ServerContext, 'tracing'>): Promise<OpenTelemetryTracer | undefined> {
+export async function startTracing(
+  tracing: TracingConfiguration | undefined,
+): Promise<OpenTelemetryTracer | undefined> {
   if (tracing === undefined) return undefined;
   const { OpenTelemetryTracer } = await import('./tracer.js');
   return new OpenTelemetryTracer(tracing, serverId());

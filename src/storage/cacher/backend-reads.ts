@@ -19,13 +19,15 @@ export class BackendReads {
   ) {}
 
   async list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
-    const { limit, predicate } = options;
-    return this.page(await this.listBackend(at, options, predicate.everything ? limit : 0), options);
+    const { prefix, from, limit, predicate, order } = options;
+    if (order !== undefined) return this.page(await this.listBackend(at, { prefix, from: '' }, 0), options);
+    return this.page(await this.listBackend(at, { prefix, from }, predicate.everything ? limit : 0), options);
   }
 
   /** Lists a namespace, or returns undefined if it has more than MAX_SHORT objects. */
   async shortList(at: ReadAt, options: CacheListOptions): Promise<CachedList | undefined> {
-    const list = await this.listBackend(at, options, MAX_SHORT);
+    const { prefix, from, order } = options;
+    const list = await this.listBackend(at, { prefix, from: order === undefined ? from : '' }, MAX_SHORT);
     return list.more ? undefined : this.page(list, options);
   }
 
@@ -35,9 +37,9 @@ export class BackendReads {
     return first?.key === key ? cachedItem(first, this.source) : undefined;
   }
 
-  private async page({ items, revision, more, remaining }: StoredList, options: CacheListOptions): Promise<CachedList> {
-    const cached = await cachedItems(items, this.source, this.shared.clock);
-    return historicPage(revision, cached, options, more, remaining);
+  private async page(list: StoredList, options: CacheListOptions): Promise<CachedList> {
+    const { clock } = this.shared;
+    return historicPage(list.revision, await cachedItems(list.items, this.source, clock), options, list, clock);
   }
 
   /** Lists a state at least as new as required and not older than any seen before: a newly elected primary may list an old state. */

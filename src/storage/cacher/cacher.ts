@@ -5,6 +5,7 @@ import type { Health, LogEvent, Revision } from '../interfaces.js';
 import type { StoreOutage } from '../outage.js';
 import { WorkingSet, type WarmthStats } from './tree/working-set.js';
 import { Budget, type BudgetStats } from './budget.js';
+import { Deliveries } from './watch/deliveries.js';
 import { History } from './watch/history.js';
 import type { CachedType, Cacher, ResourceCache, TypeStats } from './interfaces.js';
 import type { CachedBackend, Shared } from './shared.js';
@@ -95,6 +96,7 @@ export class StorageCacher implements Cacher {
         { maxEvents: historyEvents, maxBytes: historyBytes, snapshotMillis, changeMillis: historyMillis },
         clock,
       ),
+      deliveries: new Deliveries(clock),
       waits: new RevisionWaits(clock, waitMillis),
       newest: new NewestRevision(backend),
       loadWaits: new LoadWaits(clock, waitMillis, maxLoadWaits),

@@ -1,15 +1,6 @@
-import type { CachedObject, ObjectPredicate } from './interfaces.js';
+import type { Condition, ObjectPredicate } from './interfaces.js';
 
-/** A condition on the objects of a list or watch beyond its selectors. */
-export interface Condition {
-  /**
-   * Reports whether the request gets an object, which can be decoded and which its selectors match. Must depend on the object alone
-   * and must not throw: a watch also asks about objects that have been changed since.
-   */
-  matches(object: CachedObject): boolean;
-  /** Equal ids mean equal conditions, whose results are then shared; undefined if the condition is not worth it. */
-  readonly id: string | undefined;
-}
+export type { Condition } from './interfaces.js';
 
 /** The maximum length of an id in characters; longer ones are not kept anywhere. */
 const LONGEST_ID = 2048;
@@ -20,7 +11,10 @@ export function withCondition(selectors: ObjectPredicate, condition: Condition):
   return {
     everything: false,
     matches: (labels, fields, object) =>
-      !object.undecodable && (everything || selectors.matches(labels, fields, object)) && condition.matches(object),
+      !object.undecodable &&
+      (everything || selectors.matches(labels, fields, object)) &&
+      condition.matches(object) === true,
+    condition: { selectors, of: condition },
     name,
     namespace,
     label,

@@ -74,6 +74,34 @@ export interface WatchEvent {
 export interface ObjectPredicate extends Omit<SelectionPredicate, 'matches'> {
   /** `labels` and `fields` are those that the request's version shows, which need not be `object.attributes`. */
   matches(labels: Attributes['labels'], fields: Attributes['fields'], object: CachedObject): boolean;
+  /** The condition that the predicate adds to others, so that they can be examined apart. Absent if it has none. */
+  readonly condition?: { readonly selectors: ObjectPredicate; readonly of: Condition };
+}
+
+/** A condition on the objects of a list or watch beyond its selectors. */
+export interface Condition {
+  /**
+   * Reports whether the request gets an object, which can be decoded and which its selectors match; undefined if that cannot be told,
+   * in which case it does not. Must depend on the object alone: a watch also asks about objects that have been changed since. Throws
+   * only StorageError, if the object cannot be read.
+   */
+  matches(object: CachedObject): boolean | undefined;
+  /** Equal ids mean equal conditions, whose results are then shared; undefined if the condition is not worth it. */
+  readonly id: string | undefined;
+}
+
+/** An order of the objects of a list other than by key. */
+export interface Ordering {
+  /** Equal ids mean equal orders, whose keys are then shared; undefined if the keys are not worth it. */
+  readonly id: string | undefined;
+  /** Returns bytes that are in the order of the objects. Objects with equal ones are in the order of namespace and name. */
+  keyOf(object: CachedObject): Uint8Array;
+}
+
+/** The objects on which a condition failed, among those that were looked at for a page. */
+export interface Failures {
+  readonly count: number;
+  readonly first: CachedObject;
 }
 
 export interface CacheListOptions {
@@ -84,6 +112,14 @@ export interface CacheListOptions {
   readonly predicate: ObjectPredicate;
   /** True if keys consist of a name only. */
   readonly clusterScoped?: boolean;
+  /** If given, `from` is the key of the last object before the page. */
+  readonly order?: Ordering | undefined;
+  /** True if the page tells how many selected items follow, whatever the predicate. */
+  readonly exactCount?: boolean | undefined;
+  /** The user that the list is for. Users take turns at what takes long. */
+  readonly flow?: string | undefined;
+  /** Ends the search for objects: nobody waits for the list any more. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The state that a read requires (spec: List and get semantics). */
@@ -115,6 +151,8 @@ export interface CachedList {
   readonly lastKey: string | undefined;
   /** The number of items after this page; undefined if a predicate makes it unknown. 0 if the list is complete. */
   readonly remaining: number | undefined;
+  /** Absent if no condition failed. */
+  readonly failures?: Failures | undefined;
   items(): Iterable<CachedObject>;
   /**
    * Returns the items' bytes in a representation, joined by its separator, in chunks that are cached and must not be changed. There is no
@@ -136,6 +174,8 @@ export interface CacheWatchOptions {
   readonly initialEventsBookmark: boolean;
   /** Delivers objects that cannot be decoded, which end a watch otherwise. */
   readonly showsUndecodable?: boolean;
+  /** The user that the watch is for. Users take turns at what takes long. */
+  readonly flow?: string | undefined;
   /** Sends a BOOKMARK about every minute, and shortly before the deadline. */
   readonly bookmarks: boolean;
   /** When the caller will end the watch, in monotonic milliseconds; for the last bookmark. */

@@ -3,6 +3,7 @@ import type { Undecodable } from '../errors.js';
 import type { Backend } from '../interfaces.js';
 import type { StoreOutage } from '../outage.js';
 import type { Budget } from './budget.js';
+import type { Deliveries } from './watch/deliveries.js';
 import type { History } from './watch/history.js';
 import type { WorkingSet } from './tree/working-set.js';
 import type { LoadWaits, NewestRevision, RevisionWaits } from './waits.js';
@@ -19,6 +20,7 @@ export interface Shared {
   readonly clock: Clock;
   readonly budget: Budget;
   readonly history: History;
+  readonly deliveries: Deliveries;
   readonly warmth: WorkingSet;
   readonly waits: RevisionWaits;
   readonly newest: NewestRevision;

@@ -388,8 +388,8 @@ interface ListSnapshot {
 }
 
 /** Reports whether the backend can answer a list because, as in kube-apiserver, it needs no walk through all objects of the type. */
-function isForBackend(at: ReadAt, { limit, predicate }: CacheListOptions): boolean {
-  return at.mode === 'exact' || (limit > 0 && predicate.everything);
+function isForBackend(at: ReadAt, { limit, predicate, order }: CacheListOptions): boolean {
+  return at.mode === 'exact' || (limit > 0 && predicate.everything && order === undefined);
 }
 
 function only(list: CachedList, key: string): CachedObject | undefined {

@@ -1,5 +1,15 @@
 import type { PathElement } from './path-element.js';
-import type { Type } from '../schema/schema.js';
+
+/** The fields that a type declares, and the types of the parts of its values. */
+interface Declared {
+  readonly list?: { readonly element: Declared } | undefined;
+  readonly map?:
+    | {
+        readonly fields: { get(name: string): { readonly type: Declared } | undefined };
+        readonly element: Declared | undefined;
+      }
+    | undefined;
+}
 
 /** One element of a set: whether it is a member itself, and the members below it. At least one of the two applies. */
 export interface SetNode {
@@ -204,7 +214,7 @@ export class FieldSet {
   }
 
   /** Adds the declared fields of structs on the paths to members. Sets of values do not contain these fields. */
-  withNamedFields(type: Type | undefined): FieldSet {
+  withNamedFields(type: Declared | undefined): FieldSet {
     const out: SetNode[] = [];
     let changed = false;
     for (const node of this.nodes) {
@@ -231,7 +241,11 @@ export class FieldSet {
   }
 }
 
-function childType(type: Type | undefined, element: PathElement, declared: Type | undefined): Type | undefined {
+function childType(
+  type: Declared | undefined,
+  element: PathElement,
+  declared: Declared | undefined,
+): Declared | undefined {
   if (element.fieldName !== undefined) return declared ?? type?.map?.element;
   return element.keyNames === undefined ? undefined : type?.list?.element;
 }

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
-import { isEmptyMap } from '../schema/kinds.js';
+import { isEmptyMap } from '../value.js';
 import { FieldSet, nonEmpty, type SetNode } from './field-set.js';
 import { PathElement } from './path-element.js';
 

@@ -37,9 +37,3 @@ export function member(map: JsonObject, key: string): JsonValue | undefined {
 export function asMap(value: JsonValue | undefined): JsonObject | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
 }
-
-/** Reports whether a map is empty; members that are undefined do not count. */
-export function isEmptyMap(map: JsonObject): boolean {
-  for (const key in map) if (map[key] !== undefined) return false;
-  return true;
-}

@@ -58,3 +58,19 @@ const LONE = /\p{Surrogate}/gu;
 
 /** Makes a string valid for JSON: lone surrogates become U+FFFD. */
 export const wellFormed = (text: string): string => text.replace(LONE, '\ufffd');
+
+/** Compares two strings by their UTF-8 bytes, which is the order of Go and of the stores. */
+export function compareUtf8(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const x = a.charCodeAt(i);
+    const y = b.charCodeAt(i);
+    if (x === y) continue;
+    // Surrogates encode code points above the basic multilingual plane.
+    const surrogateX = x >= 0xd800 && x <= 0xdfff;
+    const surrogateY = y >= 0xd800 && y <= 0xdfff;
+    if (surrogateX !== surrogateY) return surrogateX ? 1 : -1;
+    return x - y;
+  }
+  return a.length - b.length;
+}

@@ -3,7 +3,7 @@ import { eventually } from '../../integration/server.js';
 import { pause } from '../../storage/mongod.js';
 import type { TestCluster } from '../cluster.js';
 import { Informer, informerMissing } from '../informer.js';
-import { isReady } from '../service.js';
+import { readiness } from '../service.js';
 import { GROUP, widgetsPath, widgetText } from '../widgets.js';
 
 const NAMESPACE = 'outage';
@@ -65,7 +65,7 @@ export function outage(cluster: TestCluster, say: (line: string) => void): void 
         `${widgetsPath(NAMESPACE, 'first')}?resourceVersion=0`,
       ])
         expect([at, await isServed(at)]).toEqual([at, 200]);
-      for (const { port } of cluster.replicas) expect(await isReady(port)).toBe(true);
+      for (const { port } of cluster.replicas) expect(await readiness(port)).toBe('ok');
       const list = await timed(() => cluster.http.get(path));
       expect([list.value.status, list.millis < REFUSED_MILLIS]).toEqual([503, true]);
       const write = await timed(() => cluster.http.post(path, widgetText(name(), { colour: 'red' })));
@@ -99,7 +99,7 @@ export function outage(cluster: TestCluster, say: (line: string) => void): void 
       return answer.status === 201 ? true : undefined;
     });
     say(`MongoDB is back; the first write succeeds after ${Math.round(performance.now() - begun)} ms`);
-    for (const { port } of cluster.replicas) expect(await isReady(port)).toBe(true);
+    for (const { port } of cluster.replicas) expect(await readiness(port)).toBe('ok');
   }
 
   describe('an outage of MongoDB', () => {

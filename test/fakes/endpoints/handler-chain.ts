@@ -89,6 +89,7 @@ export class TestChain {
       requestTimeout: 60_000,
       maxRequestsInFlight: 1,
       maxMutatingRequestsInFlight: 1,
+      maxWatchesPerUser: 100,
       goawayChance: 0,
       random: () => 0.5,
       strictTransportSecurity: '',

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import type { JsonObject } from '../../../src/apimachinery/json/json.js';
@@ -125,16 +125,6 @@ describe('a computed kind of 80 lines', () => {
     await eventually('the role', async () => (await asJane()) === 200 || undefined);
     expect((await http.send({ path: `${PLANETS}/mars`, token: NOBODY })).status).toBe(403);
   });
-});
-
-test('the recipes name files that exist', () => {
-  const [, recipes = ''] = readFileSync(join(ROOT, 'CONTRIBUTING.md'), 'utf8').split('## Recipes');
-  // `<name>` stands for a file to write.
-  const named = [...(recipes.split('## Commits')[0] ?? '').matchAll(/`((?:src|test)\/[^`<]+)`/g)].map(
-    ([, path]) => path,
-  );
-  expect(named.length).toBeGreaterThanOrEqual(5);
-  expect(named.filter((path = '') => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
 describe('a list parameter of two files', () => {

@@ -7,6 +7,7 @@ import { plant } from '../../secrecy/leaks.js';
 import { findMongod, ReplicaSet, withClient } from '../../storage/mongod.js';
 import { dig, digList, digText, Http1, treeOf } from '../client.js';
 import { eventually, scratchFolder, TestServer } from '../server.js';
+import { keyFiles } from '../key-files.js';
 import { KmsProvider } from './kms-provider.js';
 
 const SECRETS = '/api/v1/namespaces/default/secrets';
@@ -63,12 +64,15 @@ async function mongodb(): Promise<Store> {
   if ('reason' in found) throw new Error(found.reason);
   const set = await ReplicaSet.start(found.path);
   const cold = mkdtempSync(join(tmpdir(), 'cold-'));
+  let keys: string[] | undefined;
   return {
     flags: (folder) => {
       writeFileSync(join(folder, 'uri'), set.uri);
       // With a budget this small, everything that may be in the file is in the file.
       const file = ['--cache-dir', cold, '--cache-budget=1'];
-      return ['--storage-backend=mongodb', '--mongodb-uri-file', join(folder, 'uri'), ...file];
+      // These tests lose keys, without which a server that has its own keys in the store does not start.
+      keys ??= keyFiles(join(folder, 'keys'));
+      return ['--storage-backend=mongodb', '--mongodb-uri-file', join(folder, 'uri'), ...file, ...keys];
     },
     beside: () => bytesIn(cold),
     dump: () =>

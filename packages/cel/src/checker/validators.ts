@@ -1,5 +1,5 @@
 import { type Call, children, type Expr, type ListExpr, type MapExpr, walk } from '../ast.js';
-import { toTimestamp } from '../library/conversions.js';
+import { toTimestamp } from '../values/conversions.js';
 import { compileRegex } from '../library/regex.js';
 import type { Issue } from '../source.js';
 import { DYN, isOptional, type Type, type TypeKind } from '../types.js';

@@ -1,5 +1,5 @@
 import { CelError, CelList, CelMap, FieldSite, Optional, type Value } from '../values/value.js';
-import { at, field, hasParts, lookup, noSuchKey } from './access.js';
+import { at, field, hasParts, lookup, noSuchKey } from '../values/access.js';
 import type { VariableField, Frame, Run } from './frame.js';
 
 /** One step of a qualified access: a field or an index. */

@@ -4,7 +4,7 @@ import type { CallCost } from '../declarations.js';
 import { find } from '../values/text.js';
 import { CelError, CelMap, type FieldSite, interned, NO_SUCH_OVERLOAD, type Value } from '../values/value.js';
 import { type FieldComparison, type VariableField, type Frame, type Plan, readField, type Run } from './frame.js';
-import { compare, equal } from './operators.js';
+import { compare, equal } from '../values/operators.js';
 
 // Operands that are fields are read inline: calling a closure for each one takes longer than the comparison.
 

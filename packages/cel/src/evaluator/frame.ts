@@ -1,5 +1,5 @@
 import { CelMap, type FieldSite, type Value } from '../values/value.js';
-import { noSuchKey } from './access.js';
+import { noSuchKey } from '../values/access.js';
 import { CostExceeded, nextCheckpoint } from '../work.js';
 
 /** The state of one evaluation. */

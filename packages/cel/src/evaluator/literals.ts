@@ -8,7 +8,7 @@ import {
   type Value,
   typeName,
 } from '../values/value.js';
-import { formatKey } from './access.js';
+import { formatKey } from '../values/access.js';
 import { constant, Frame, type Plan, type Run } from './frame.js';
 import type { Expr, ListExpr, MapExpr, StructExpr } from '../ast.js';
 import { LIST_BASE, LIST_LITERAL, MAP_BASE, STRUCT_BASE } from '../cost/runtime.js';

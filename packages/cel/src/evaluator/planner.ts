@@ -4,7 +4,7 @@ import { compileRegex } from '../library/regex.js';
 import { CONVERSION_NAMES } from '../library/standard.js';
 import { isDyn, isOptional } from '../types.js';
 import { ArrayList, CelError, NO_SUCH_OVERLOAD, Optional, type Value } from '../values/value.js';
-import { invalidKeyError } from './access.js';
+import { invalidKeyError } from '../values/access.js';
 import { fieldComparison, twoComparisons } from './comparisons.js';
 import { planCall, planMembership, logical } from './calls.js';
 import { chain, optionalChain, planVariableField, presence, type Step } from './chain.js';

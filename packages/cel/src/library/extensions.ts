@@ -1,6 +1,6 @@
 import { fn, overload } from '../declarations.js';
 import type { Library } from './library.js';
-import { contains } from '../evaluator/operators.js';
+import { contains } from '../values/operators.js';
 import { BOOL, listOf, paramType, mapOf, STRING } from '../types.js';
 import { type CelError, type CelList, NO_SUCH_OVERLOAD } from '../values/value.js';
 import { TWO_VARIABLE_MACROS } from '../parser/macros.js';

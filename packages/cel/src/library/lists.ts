@@ -1,8 +1,8 @@
 import type { Call, Expr } from '../ast.js';
 import { fn, type Implementation, method, overload, type OverloadDecl } from '../declarations.js';
-import { formatKey } from '../evaluator/access.js';
+import { formatKey } from '../values/access.js';
 import type { Library } from './library.js';
-import { add, compare, equal } from '../evaluator/operators.js';
+import { add, compare, equal } from '../values/operators.js';
 import { binding, STANDARD_MACROS, MacroError, type Macro } from '../parser/macros.js';
 import {
   BOOL,

@@ -16,7 +16,7 @@ import {
   Uint,
   type Value,
 } from '../values/value.js';
-import { formatKey } from '../evaluator/access.js';
+import { formatKey } from '../values/access.js';
 import { onList } from './helpers.js';
 import { typeConstant } from './standard.js';
 

@@ -1,4 +1,4 @@
-import * as convert from './conversions.js';
+import * as convert from '../values/conversions.js';
 import {
   fn,
   type FunctionDecl,
@@ -38,7 +38,7 @@ import {
   TypeValue,
   type Value,
 } from '../values/value.js';
-import { add, contains, divide, modulo, multiply, negate, subtract } from '../evaluator/operators.js';
+import { add, contains, divide, modulo, multiply, negate, subtract } from '../values/operators.js';
 import { find, codePointLength } from '../values/text.js';
 import { onStrings } from './helpers.js';
 import { matches } from './regex.js';

@@ -1,6 +1,6 @@
 import { fn, type Implementation, method, overload } from '../declarations.js';
 import type { Library } from './library.js';
-import { formatKey } from '../evaluator/access.js';
+import { formatKey } from '../values/access.js';
 import { DYN, INT, STRING, listOf } from '../types.js';
 import { codePointLength, isAscii, isBmpOnly, find, findLast, occurrences, split } from '../values/text.js';
 import { type Integer, isInteger } from '../values/integer.js';

@@ -31,7 +31,7 @@ import {
 } from '../values/value.js';
 import { chargeWork } from '../work.js';
 import { unpacked } from './any.js';
-import { toText } from './conversions.js';
+import { toText } from '../values/conversions.js';
 
 /**
  * A message that CEL represents as a value of its own. Literals such as `google.protobuf.Int64Value{value: 1}` create

@@ -1,4 +1,4 @@
-import { equal } from '../evaluator/operators.js';
+import { equal } from '../values/operators.js';
 import { keysOf, chargeWork } from '../work.js';
 import {
   CelError,

@@ -1,5 +1,5 @@
-import { noSuchKey } from '../evaluator/access.js';
-import { equal } from '../evaluator/operators.js';
+import { noSuchKey } from '../values/access.js';
+import { equal } from '../values/operators.js';
 import { keysOf, chargeWork } from '../work.js';
 import {
   ArrayList,

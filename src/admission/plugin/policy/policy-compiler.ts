@@ -1,7 +1,7 @@
 import { type JsonObject, objectAt, objectsOf, textAt } from '../../../apimachinery/json/json.js';
 import type { Environment, Type } from '@annex/cel';
 import { admissionEnvironment, type OptionalVariables } from '../../cel/environment.js';
-import { compileExpression, type CompiledExpression } from '../../cel/expression.js';
+import { compileExpression, type CompiledExpression } from '../../../expressions/expression.js';
 import {
   compileMatchConditions,
   type MatchConditions,

@@ -6,7 +6,7 @@ import type { ChainConfig, Step } from '../chain-config.js';
 import type { Exchange } from '../exchange.js';
 import { FairQueue, type RejectReason } from '../../../scheduling/fair-queue.js';
 import { writeText } from '../status.js';
-import { MAX_WATCHES_PER_USER, WatchSeats } from './watch-seats.js';
+import { WatchSeats } from './watch-seats.js';
 
 /** The maximum wait for a seat is the request timeout divided by this, as in kube-apiserver. */
 const WAIT_PART = 4;
@@ -67,8 +67,9 @@ export function withMaxInFlight(next: Step, config: ChainConfig): Step {
 }
 
 /** Rejects the watches of a user who has too many. They do not wait, because none may end for a long time. */
-function limitWatches(next: Step, { metrics, writeStatus }: ChainConfig): Step {
-  const seats = new WatchSeats();
+function limitWatches(next: Step, { maxWatchesPerUser, metrics, writeStatus }: ChainConfig): Step {
+  const seats = new WatchSeats(maxWatchesPerUser);
+  metrics.setMostWatches(() => seats.most);
   return (exchange) => {
     const { info, user, rawQuery } = exchange;
     if (info.verb !== 'watch' || user.groups.includes(SYSTEM_PRIVILEGED_GROUP)) return next(exchange);
@@ -76,7 +77,7 @@ function limitWatches(next: Step, { metrics, writeStatus }: ChainConfig): Step {
     if (leave !== undefined) return runFinally(() => next(exchange), leave);
     metrics.dropped('readOnly');
     metrics.terminated(exchange, 429);
-    const why = `user ${quote(user.name)} already has ${MAX_WATCHES_PER_USER} watches on this server`;
+    const why = `user ${quote(user.name)} already has ${maxWatchesPerUser} watches on this server`;
     writeStatus(exchange, newTooManyRequests(why, 1));
     return undefined;
   };

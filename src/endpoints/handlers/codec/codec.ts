@@ -7,6 +7,9 @@ import type { DecodedObject, ServedVersion } from '../../../registry/rest/served
 import type { Encoding } from '../../negotiation/media.js';
 import type { ResponseConventions } from '../../responsewriters/conventions.js';
 
+/** What to do with fields that a type does not have. */
+export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
+
 /** The parts of a type that decoding needs: a version of a stored type, or a create-only type. */
 export interface Decodable extends Pick<ServedVersion, 'gvk' | 'groupVersion' | 'decode'> {
   readonly type: Pick<ResourceType, 'noProtobuf'>;

@@ -4,8 +4,7 @@ import type { RequestContext } from '../../../request/context.js';
 import type { HttpRequest } from '../../http.js';
 import { type Encoding, negotiateInput } from '../../negotiation/media.js';
 import type { HandlerEnvironment } from '../scope.js';
-import type { FieldValidation } from '../request/write-options.js';
-import type { Codec, Decodable } from './codec.js';
+import type { Codec, Decodable, FieldValidation } from './codec.js';
 
 /** The parts of a request that decoding its body needs. */
 export interface Received {

@@ -9,7 +9,7 @@ import { DecodeError } from '../../../apimachinery/scheme/decode-error.js';
 import type { DecodedObject } from '../../../registry/rest/served.js';
 import type { RequestScope } from '../scope.js';
 import { warnOfStrictErrors } from './decode-body.js';
-import type { FieldValidation } from '../request/write-options.js';
+import type { FieldValidation } from './codec.js';
 
 /** The outcome of applying a patch to an object. */
 export interface PatchOutcome {

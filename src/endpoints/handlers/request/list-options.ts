@@ -14,7 +14,8 @@ import type { WatchOptions } from '../../../registry/rest/storage.js';
 import type { SelectionPredicate } from '../../../apimachinery/selectors/selection-predicate.js';
 import { withCondition } from '../../../storage/cacher/condition.js';
 import type { ObjectPredicate } from '../../../storage/cacher/interfaces.js';
-import type { HandlerEnvironment } from '../scope.js';
+import type { HandlerEnvironment, KindScope } from '../scope.js';
+import { type Asked, readAsking } from '../../../asking/parameters.js';
 import type { ListParameter } from './list-parameters.js';
 import { featureGates } from '../../../util/feature-gates.js';
 import type { Query } from './query.js';
@@ -25,6 +26,12 @@ export interface ListOptions extends Omit<WatchOptions, 'deadline'> {
   readonly watch: boolean;
   /** Undefined if not given. */
   readonly timeoutSeconds: number | undefined;
+}
+
+/** ListOptions with what kube-apiserver does not know. */
+export interface AskedOptions extends ListOptions {
+  /** Undefined if nothing of that was asked for. */
+  readonly asked: Asked | undefined;
 }
 
 const MATCH = FieldPath.of('resourceVersionMatch');
@@ -125,6 +132,35 @@ function readSelectors(query: Query, names: FieldNames): { labels: LabelSelector
     if (error instanceof SelectorError) throw newBadRequest(error.message);
     throw error;
   }
+}
+
+/** Reads the options of a list or watch, which may ask for more than kube-apiserver knows (docs/design/asking.md). */
+export function askedOptions(scope: KindScope<object>, query: Query, answer: 'list' | 'watch'): AskedOptions {
+  const { context, request, environment, served } = scope;
+  const { namespace, name } = context.info;
+  const options = listOptions(query, served, name, environment);
+  const asked = readAsking(query, options.predicate, served, {
+    url: request.url ?? '',
+    isWatch: answer === 'watch',
+    receivedAt: context.receivedAt,
+    continue: options.continue,
+    scope: [namespace, name, ...['labelSelector', 'fieldSelector', 'shardSelector'].map((of) => query.string(of))],
+  });
+  if (asked === undefined) return { ...options, asked };
+  const { predicate, order, exactCount, binding, now } = asked;
+  return {
+    ...options,
+    predicate,
+    order,
+    exactCount,
+    bound: binding === undefined ? undefined : { to: binding, now },
+    asked,
+  };
+}
+
+/** Echoes what was applied: a client that asked must not trust an answer without the header. */
+export function echoApplied({ response }: KindScope<object>, { asked }: AskedOptions): void {
+  if (asked !== undefined) response.setHeader('Annex-Applied', asked.applied.join(', '));
 }
 
 /** Adds the conditions of the parameters that are given. */

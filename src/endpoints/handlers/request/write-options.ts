@@ -8,9 +8,8 @@ import {
 } from '../../../apimachinery/meta/field-error.js';
 import { validateFieldManager } from '../../../apimachinery/validation/object-meta.js';
 import { wellFormed } from '../../../util/text/utf8.js';
+import type { FieldValidation } from '../codec/codec.js';
 import type { Query } from './query.js';
-
-export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
 /** Validated CreateOptions, UpdateOptions and PatchOptions of meta/v1. */
 export interface WriteOptions {

@@ -1,7 +1,7 @@
 import { type JsonObject, objectAt, stringAt, textAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { objectsAt, stringsAt } from './internal.js';
-import { clientConfigOf } from './validation/webhook.js';
+import { clientConfigOf } from './interfaces.js';
 import { ensureObject } from '../../builtin/shared/fields.js';
 
 /** Sets the defaults of a definition in place: names derived from the kind, no conversion, the first stored version. */

@@ -1,3 +1,4 @@
+import { type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
 import type { KnownExpressions } from '../../../schema/cel/definition.js';
 
 /** The maximum number of selectable fields in a version. */
@@ -22,5 +23,6 @@ export interface SchemaRequirements {
   readonly knownExpressions: KnownExpressions;
 }
 
-/** The versions of ConversionReview that kube-apiserver supports. */
-export const REVIEW_VERSIONS = ['v1', 'v1beta1'];
+/** Returns the client configuration of a conversion webhook. */
+export const clientConfigOf = (conversion: JsonObject): JsonObject | undefined =>
+  objectAt(objectAt(conversion, 'webhook'), 'clientConfig');

@@ -1,13 +1,7 @@
 import { admissionStruct, NAMESPACE_TYPE, REQUEST_TYPE } from '../../../admission/cel/types.js';
 import { Composition } from '../../../admission/cel/variables.js';
-import {
-  AUTHORIZER_TYPES,
-  type Environment,
-  kubernetesEnvironment,
-  SchemaTypes,
-  types,
-  type VariableDecl,
-} from '@annex/cel';
+import { AUTHORIZER_TYPES, type Environment, kubernetesEnvironment, types, type VariableDecl } from '@annex/cel';
+import { ObjectType } from '../../../expressions/types.js';
 import { type JsonObject, objectAt, objectsOf, stringsOf, textAt } from '../../../apimachinery/json/json.js';
 import {
   compareUtf8,
@@ -68,26 +62,17 @@ function checkExpression(expression: string, checked: readonly CheckedType[]): s
 
 /** Returns an environment in which `object`, `oldObject` and `params` have the types of their schemas. */
 function environmentFor(spec: JsonObject, kind: GroupVersionKind, schema: JsonObject, known: KnownTypes): Environment {
-  const objects = new SchemaTypes(kind.kind);
-  const object = objects.declare(schema, 'resource')?.type ?? types.DYN;
   const variables: VariableDecl[] = [
-    { name: 'object', type: object },
-    { name: 'oldObject', type: object },
     { name: 'request', type: REQUEST_TYPE },
     { name: 'namespaceObject', type: NAMESPACE_TYPE },
     { name: 'authorizer', type: AUTHORIZER_TYPES.authorizer },
   ];
-  const params = new SchemaTypes(`params.${kind.kind}`);
   const paramKind = objectAt(spec, 'paramKind');
-  if (paramKind !== undefined) {
-    const paramSchema = known.schemaOf(kindOfParams(paramKind));
-    const declared = paramSchema === undefined ? undefined : params.declare(paramSchema, 'resource');
-    variables.push({ name: 'params', type: declared?.type ?? types.DYN });
-  }
-  const base = kubernetesEnvironment('stored').extend(
-    variables,
-    (name) => admissionStruct(name) ?? objects.struct(name) ?? params.struct(name),
-  );
+  const paramSchema = paramKind === undefined ? undefined : known.schemaOf(kindOfParams(paramKind));
+  if (paramKind !== undefined && paramSchema === undefined) variables.push({ name: 'params', type: types.DYN });
+  let base = kubernetesEnvironment('stored').extend(variables, admissionStruct);
+  base = new ObjectType(kind.kind, schema).within(base, 'object', 'oldObject');
+  if (paramSchema !== undefined) base = new ObjectType(`params.${kind.kind}`, paramSchema).within(base, 'params');
   const composition = new Composition();
   const environment = composition.within(base);
   for (const variable of objectsOf(spec['variables'])) {

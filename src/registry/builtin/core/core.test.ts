@@ -6,7 +6,7 @@ import { requireSchema } from '../../../apimachinery/scheme/builtin-schema.js';
 import type { RequestContext } from '../../../request/context.js';
 import type { RequestInfo } from '../../../request/request-info.js';
 import type { ResourceType } from '../../rest/interfaces.js';
-import { fromCoreEvent, toCoreEvent } from '../events/events/conversion.js';
+import { fromCoreEvent, toCoreEvent } from './events/conversion.js';
 import { offloadableKinds } from '../../kinds.js';
 import type { EscalationDependencies } from '../rbac/escalation.js';
 import { NEVER_ABORTED } from '../../../util/never-aborted.js';

@@ -12,6 +12,7 @@ import type {
   WatchReceiver,
 } from '../../../storage/cacher/interfaces.js';
 import { type Stopwatch, timed } from '../../../util/metrics/stopwatch.js';
+import type { Clock } from '../../../util/clock.js';
 import { asError } from '../../../util/error-message.js';
 import { DelegatingCache } from '../../generic/store/delegating-cache.js';
 import { instrumentCache } from '../../generic/store/instrumented-store.js';
@@ -27,6 +28,7 @@ export class ConvertedCache extends DelegatingCache {
     private readonly prepare: Prepare,
     /** Returns the labels and selectable fields of a prepared object in this version. */
     private readonly attributes: (object: CachedObject) => Attributes,
+    private readonly clock: Pick<Clock, 'monotonic'>,
   ) {
     super(inner);
   }
@@ -38,16 +40,18 @@ export class ConvertedCache extends DelegatingCache {
   }
 
   async list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
-    const selection = this.selection(options.predicate);
+    const ordered = options.order !== undefined;
+    const selection = this.selection(options.predicate, ordered);
     if (selection === undefined) {
       const list = await this.inner.list(at, options);
       await this.prepare(list.items());
       return list;
     }
     const predicate = selectableAsStored(options.predicate);
-    const all = await this.inner.list(at, { ...options, limit: 0, predicate });
+    const from = ordered ? '' : options.from;
+    const all = await this.inner.list(at, { ...options, from, limit: 0, predicate, order: undefined });
     await this.prepare(all.items());
-    return selection.page(all, options.limit);
+    return selection.page(all, options, this.clock);
   }
 
   override async watch(options: CacheWatchOptions, receiver: WatchReceiver): Promise<Watcher> {
@@ -57,14 +61,14 @@ export class ConvertedCache extends DelegatingCache {
     return preparing.attach(await this.inner.watch({ ...options, predicate }, preparing));
   }
 
-  /** Returns undefined if everything is selected, so that the stored form suffices. */
-  private selection(predicate: ObjectPredicate): ConvertedSelection | undefined {
-    return predicate.everything ? undefined : new ConvertedSelection(predicate, this.attributes);
+  /** Returns undefined if everything is selected, in the order of the keys, so that the stored form suffices. */
+  private selection(predicate: ObjectPredicate, ordered = false): ConvertedSelection | undefined {
+    return predicate.everything && !ordered ? undefined : new ConvertedSelection(predicate, this.attributes);
   }
 
   under(watch: Stopwatch): ResourceCache {
     const prepare: Prepare = (objects) => timed(watch, 'decode-response-object', () => this.prepare(objects));
-    return new ConvertedCache(instrumentCache(this.inner, watch), prepare, this.attributes);
+    return new ConvertedCache(instrumentCache(this.inner, watch), prepare, this.attributes, this.clock);
   }
 }
 

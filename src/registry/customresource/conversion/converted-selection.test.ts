@@ -1,3 +1,5 @@
+import { FakeClock } from '../../../../test/fakes/util/clock.js';
+import { EVERYTHING } from '../../../apimachinery/selectors/selection-predicate.js';
 import type { CachedList, CachedObject, WatchEvent, WatchEventType } from '../../../storage/cacher/interfaces.js';
 import { compileSelection, parseFieldSelector } from '../../../apimachinery/selectors/field-selectors.js';
 import { parseLabelSelector } from '../../../apimachinery/selectors/label-parser.js';
@@ -72,10 +74,16 @@ test.each([
   ['all', 0, ['a', 'c', 'd'], undefined],
   ['a page with more to come', 2, ['a', 'c'], 'c'],
   ['a page that is just full', 3, ['a', 'c', 'd'], undefined],
-])('lists %s', (_name, limit, keys, lastKey) => {
-  const page = selecting('colour=red').page(ALL, limit);
+])('lists %s', async (_name, limit, keys, lastKey) => {
+  const options = { prefix: '', from: '', limit, predicate: EVERYTHING };
+  const page = await selecting('colour=red').page(ALL, options, new FakeClock());
   expect([...page.items()].map(({ key }) => key)).toEqual(keys);
-  expect([page.revision, page.length, page.lastKey, page.remaining]).toEqual([9, keys.length, lastKey, undefined]);
+  expect([page.revision, page.length, page.lastKey, page.remaining]).toEqual([
+    9,
+    keys.length,
+    lastKey,
+    lastKey === undefined ? 0 : undefined,
+  ]);
   expect(Buffer.concat([...page.chunks(SEPARATOR)]).toString()).toBe(keys.join(','));
 });
 

@@ -1,12 +1,15 @@
+import { selectFrom } from '../../../storage/cacher/collect.js';
 import type {
   Attributes,
   CachedList,
   CachedObject,
+  CacheListOptions,
   ObjectPredicate,
   WatchEvent,
 } from '../../../storage/cacher/interfaces.js';
 import { ObjectEvent } from '../../../storage/object-event.js';
 import { ObjectList } from '../../../storage/object-list.js';
+import type { Clock } from '../../../util/clock.js';
 import { EVERYTHING } from '../../../apimachinery/selectors/selection-predicate.js';
 
 /** Returns the part of a predicate that the stored form can answer: name and namespace, which no conversion changes. */
@@ -34,15 +37,22 @@ export class ConvertedSelection {
     return this.predicate.matches(labels, fields, object);
   }
 
-  /** Returns a page of the selected objects of a whole list. */
-  page(list: CachedList, limit: number): CachedList {
-    const items: CachedObject[] = [];
-    for (const object of list.items()) {
-      if (!this.matches(object)) continue;
-      if (limit > 0 && items.length === limit) return new ObjectList(list.revision, items, items.at(-1)?.key);
-      items.push(object);
-    }
-    return new ObjectList(list.revision, items, undefined);
+  /** Returns a page of the selected objects of a whole list, which is from the page on if it is in the order of the keys. */
+  async page(list: CachedList, options: CacheListOptions, clock: Pick<Clock, 'monotonic'>): Promise<CachedList> {
+    const { order, from } = options;
+    const last = order === undefined ? undefined : [...list.items()].find(({ key }) => key === from);
+    const { selected, failures } = await selectFrom(
+      list.items(),
+      { ...options, predicate: this.predicate },
+      {
+        last,
+        more: false,
+        clock,
+        attributes: (object) => (object.undecodable ? object.attributes : this.attributes(object)),
+      },
+    );
+    const { items, rest, remaining } = selected;
+    return new ObjectList(list.revision, items, rest ? items.at(-1)?.key : undefined, { remaining, failures });
   }
 
   /**

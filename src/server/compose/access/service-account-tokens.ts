@@ -1,6 +1,4 @@
-import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import type { KeyObject } from 'node:crypto';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import {
   type IssuerMetadata,
@@ -38,12 +36,10 @@ import { messageOf } from '../../../util/error-message.js';
 import { keyPem } from '../../../pki/certificates.js';
 import type { Logger } from '../../../util/logger.js';
 import type { NonResourceRoutes } from '../../http/non-resource-routes.js';
-import { readFile, StartError, writePrivateFile } from '../../certificates/data-directory.js';
+import { readFile, StartError } from '../../certificates/data-directory.js';
 import { registerDocument } from '../../http/routed-document.js';
 import type { Options } from '../../options/options.js';
 import type { ServerContext } from '../server-context.js';
-
-const RSA_BITS = 2048;
 
 /** Reads objects from the stores. Before the types are installed it finds none. */
 class StoredTokenObjects implements ServiceAccountObjects {
@@ -96,12 +92,12 @@ export interface ServiceAccountTokens {
   install(routes: NonResourceRoutes, serverAddress: () => string): void;
 }
 
-/** Throws StartError if a key file cannot be used. */
+/** `signingKeyPem` signs tokens. Throws StartError if a key file cannot be used. */
 export function makeServiceAccountTokens(
   { options, apis, clock, logger }: ServerContext,
-  dataDirectory: string,
+  signingKeyPem: string,
 ): ServiceAccountTokens {
-  const signingKey = loadSigningKey(options.serviceAccountSigningKeyFile, dataDirectory);
+  const signingKey = readSigningKey(signingKeyPem);
   const keys = loadVerificationKeys(options, signingKey);
   const issuers = options.serviceAccountIssuer;
   const issuer = issuers[0] ?? '';
@@ -164,14 +160,9 @@ function registerPublic(routes: NonResourceRoutes, path: string, contentType: st
   });
 }
 
-function loadSigningKey(file: string, dataDirectory: string): KeyObject {
-  if (file !== '') return parsed(file, 'service-account-signing-key-file', readSigningKey);
-  const own = join(dataDirectory, 'pki', 'sa.key');
-  if (existsSync(own)) return parsed(own, 'data-dir', readSigningKey);
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: RSA_BITS });
-  writePrivateFile(own, keyPem(privateKey));
-  return createPrivateKey(keyPem(privateKey));
-}
+/** Reads the signing key that the flag names, as PEM. Throws StartError if it cannot be used. */
+export const readSigningKeyFile = (file: string): string =>
+  keyPem(parsed(file, 'service-account-signing-key-file', readSigningKey));
 
 function parsed<T>(file: string, flag: string, parse: (text: string) => T): T {
   const content = readFile(file, `--${flag}`);

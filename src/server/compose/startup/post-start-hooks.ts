@@ -7,7 +7,7 @@ import { ensureRbacDefaults, parseRbacDefaults } from '../../../registry/builtin
 import { feedNodeGraph, feedRbacIndex } from '../../../registry/builtin/rbac/feed.js';
 import { sleep } from '../../../util/clock.js';
 import { conversions, resolveByServices } from '../access/conversion-webhooks.js';
-import { Controllers, errorLogger } from '../controllers.js';
+import { errorLogger, runControllers } from '../controllers.js';
 import type { HookOptions } from './hook-context.js';
 import type { Hook } from '../plane.js';
 import { startDefinitions } from './start-definitions.js';
@@ -16,6 +16,9 @@ const RETRY_MILLIS = 1_000;
 
 /** The background work of standalone mode: what kube-apiserver always does, and the enabled controllers. */
 export class StandaloneHooks {
+  /** Resolves when the controllers have left this server to others, which they do on the signal. */
+  left: Promise<void> = Promise.resolve();
+
   constructor(private readonly context: HookOptions) {}
 
   /** Returns the hooks that run before requests are served: they load the authorization data from the store. */
@@ -36,7 +39,7 @@ export class StandaloneHooks {
       { name: 'start-cluster-authentication-info-controller', run: () => this.startAuthenticationInfo() },
       { name: 'start-legacy-token-tracking-controller', run: () => this.startTokenTracking() },
       { name: 'rbac/bootstrap-roles', run: () => this.retryWhileStoreUnavailable(() => this.bootstrapRoles()) },
-      { name: 'start-controllers', run: () => new Controllers(this.context).start() },
+      { name: 'start-controllers', run: () => this.startControllers() },
     ];
   }
 
@@ -90,6 +93,10 @@ export class StandaloneHooks {
       onError: errorLogger(this.context, 'authentication info'),
     });
     publisher.start(signal);
+  }
+
+  private async startControllers(): Promise<void> {
+    ({ left: this.left } = await runControllers(this.context));
   }
 
   private startTokenTracking(): void {

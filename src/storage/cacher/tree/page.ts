@@ -1,7 +1,7 @@
 import { compareUtf8 } from '../../../apimachinery/meta/meta.js';
 import type { Clock } from '../../../util/clock.js';
 import type { Undecodable } from '../../errors.js';
-import type { Revision } from '../../interfaces.js';
+import type { Revision, StoredList } from '../../interfaces.js';
 import { Slicer } from '../../../scheduling/slicer.js';
 import { describeUndecodable, undecodable } from '../../undecodable.js';
 import { compressNow, joinItems, joinSegment, knownGzip, makeGzip, type ItemSegment } from './blocks.js';
@@ -9,7 +9,8 @@ import type { Tree } from './btree.js';
 import type { ItemLeaf, LeafData } from './leaf-data.js';
 import type { Budget } from '../budget.js';
 import type { CachedItem } from './cached-item.js';
-import type { CachedList, CacheListOptions, Representation } from '../interfaces.js';
+import type { CachedList, CacheListOptions, Failures, Representation } from '../interfaces.js';
+import { type Collected, collectorFor, selectFrom } from '../collect.js';
 import { Selector, selects } from '../selections.js';
 
 export type ItemTree = Tree<CachedItem, LeafData>;
@@ -24,9 +25,6 @@ export interface State {
 
 /** The approximate number of selected items that are compressed at once. */
 const PIECE = 100;
-/** The number of items examined between two looks at the clock. */
-const STEP = 500;
-
 /**
  * Makes a page of a state. `attributes` is the version of the selector attributes, which a change of the type increments. Throws
  * StorageError 'corrupt' if an object on the page cannot be decoded.
@@ -39,10 +37,10 @@ export async function makePage(
   attributes: number,
 ): Promise<CachedList> {
   const { tree } = state;
-  const { prefix, from, limit, predicate } = options;
+  const { prefix, from, limit, predicate, order } = options;
   const range = rangeOf(tree, prefix);
   const start =
-    from === ''
+    from === '' || order !== undefined
       ? range.from
       : Math.max(
           range.from,
@@ -50,12 +48,13 @@ export async function makePage(
         );
   const end = Math.max(start, range.to);
   if (state.undecodable > 0) checkDecodable(itemsBetween(tree, start, end), options);
-  if (predicate.everything) {
+  if (predicate.everything && order === undefined) {
     const length = limit > 0 ? Math.min(limit, end - start) : end - start;
     return new RangePage(state, start, start + length, end, budget);
   }
-  const selection = await select(state, options, { start, end }, budget, clock, attributes);
-  return new SelectedPage(state.revision, selection.items, selection.rest);
+  const selector = new Selector(predicate, attributes, budget);
+  const selected = await select(state, options, { start, end }, selector, clock);
+  return new SelectedPage(state.revision, selected, selector.failures);
 }
 
 /** The maximum number of objects that one error names. */
@@ -66,7 +65,9 @@ const MAX_UNDECODABLE = 101;
  * error names all such objects up to where the page would be full.
  */
 function checkDecodable(items: Iterable<CachedItem>, options: CacheListOptions): void {
-  const { limit, predicate } = options;
+  const { predicate, order } = options;
+  // Conditions are not evaluated for this: all objects have to be decodable then.
+  const limit = predicate.condition === undefined && order === undefined ? options.limit : Infinity;
   const single = singleKey(options);
   const found: Undecodable[] = [];
   let good = 0;
@@ -75,7 +76,7 @@ function checkDecodable(items: Iterable<CachedItem>, options: CacheListOptions):
     if (item.undecodable) {
       found.push(describeUndecodable(item));
       if (found.length === MAX_UNDECODABLE) break;
-    } else if (selects(predicate, item)) {
+    } else if (limit > 0 && limit < Infinity && selects(predicate, item)) {
       good++;
       if (good === limit) break;
     }
@@ -101,46 +102,38 @@ export function rangeOf(tree: ItemTree, prefix: string): { readonly from: number
   };
 }
 
-interface Selection {
-  readonly items: readonly CachedItem[];
-  /** True if more keys follow that were not examined. */
-  readonly rest: boolean;
-}
-
 async function select(
   state: State,
   options: CacheListOptions,
   range: { start: number; end: number },
-  budget: Budget,
+  selector: Selector,
   clock: Clock,
-  attributes: number,
-): Promise<Selection> {
-  const { prefix, limit, predicate } = options;
+): Promise<Collected<CachedItem>> {
+  const { prefix, from, flow, signal } = options;
+  const { tree } = state;
+  const collector = collectorFor(options, tree.get(from));
   const single = singleKey(options);
   if (single !== undefined) {
-    const item = single.startsWith(prefix) ? state.tree.get(single) : undefined;
-    const chosen = item !== undefined && selects(predicate, item);
-    return { items: chosen ? [item] : [], rest: false };
+    const item = single.startsWith(prefix) ? tree.get(single) : undefined;
+    if (item !== undefined && selector.selects(item)) collector.take(item);
+    return collector.finish(true);
   }
-  const items: CachedItem[] = [];
-  const selector = new Selector(predicate, attributes, budget);
+  const slicer = new Slicer(clock, flow);
   let rank = range.start;
-  const slicer = new Slicer(clock);
-  while (rank < range.end) {
-    const stop = Math.min(range.end, rank + STEP);
-    for (const { leaf, start, end } of state.tree.segments(rank, stop)) {
-      for (const place of selector.placesIn(leaf)) {
-        const item = leaf.items[place];
-        if (place < start || item === undefined) continue;
-        if (place >= end) break;
-        items.push(item);
-        if (items.length === limit) return { items, rest: rank + place + 1 - start < range.end };
+  for (const segment of tree.segments(range.start, range.end)) {
+    for (const place of selector.examine(segment)) {
+      const item = place === undefined ? undefined : segment.leaf.at(place);
+      if (place !== undefined && item !== undefined && collector.take(item))
+        return collector.finish(rank + place + 1 - segment.start === range.end);
+      if (slicer.isExhausted) {
+        await slicer.yield();
+        signal?.throwIfAborted();
       }
-      rank += end - start;
     }
+    rank += segment.end - segment.start;
     if (slicer.isExhausted) await slicer.yield();
   }
-  return { items, rest: false };
+  return collector.finish(true);
 }
 
 /** Returns the only key that the predicate's name can match, if the namespace is certain. */
@@ -252,14 +245,16 @@ export class SelectedPage implements CachedList {
   readonly lastKey: string | undefined;
   readonly remaining: number | undefined;
 
+  private readonly selected: readonly CachedItem[];
+
   constructor(
     readonly revision: Revision,
-    private readonly selected: readonly CachedItem[],
-    rest: boolean,
-    remaining?: number,
+    { items, rest, remaining }: Collected<CachedItem>,
+    readonly failures?: Failures,
   ) {
-    this.length = selected.length;
-    this.lastKey = rest ? selected.at(-1)?.key : undefined;
+    this.selected = items;
+    this.length = items.length;
+    this.lastKey = rest ? items.at(-1)?.key : undefined;
     this.remaining = rest ? remaining : 0;
   }
 
@@ -286,25 +281,23 @@ export class SelectedPage implements CachedList {
   }
 }
 
-/** Makes the page of a list that the backend read from its history. */
-export function historicPage(
+/** Makes the page of a list that the backend read from its history. With a predicate or an order, `items` are all from the page on. */
+export async function historicPage(
   revision: Revision,
   items: readonly CachedItem[],
   options: CacheListOptions,
-  more: boolean,
-  remaining: number,
-): CachedList {
+  { more, remaining }: Pick<StoredList, 'more' | 'remaining'>,
+  clock: Clock,
+): Promise<CachedList> {
   checkDecodable(items, options);
-  const { predicate } = options;
-  if (predicate.everything) {
-    return new SelectedPage(revision, items, more, remaining);
-  }
-  const chosen: CachedItem[] = [];
-  let looked = 0;
-  for (const item of items) {
-    looked++;
-    if (selects(predicate, item)) chosen.push(item);
-    if (options.limit > 0 && chosen.length === options.limit) break;
-  }
-  return new SelectedPage(revision, chosen, looked < items.length || more);
+  const { predicate, order, from } = options;
+  if (predicate.everything && order === undefined) return new SelectedPage(revision, { items, rest: more, remaining });
+  const last = order === undefined ? undefined : items.find(({ key }) => key === from);
+  const { selected, failures } = await selectFrom(items, options, {
+    last,
+    clock,
+    more,
+    attributes: (item) => item.attributes,
+  });
+  return new SelectedPage(revision, selected, failures);
 }

@@ -1,24 +1,7 @@
 import type { ObjectPredicate } from '../interfaces.js';
-import type { CachedEvent, Change } from './events.js';
-
-/** The scope of a watch. */
-export interface Scope {
-  readonly prefix: string;
-  readonly key: string | undefined;
-  readonly predicate: ObjectPredicate;
-}
-
-/** A watcher that has caught up. */
-export interface Member {
-  deliver(events: readonly CachedEvent[]): void;
-}
-
-/** Watchers with the same scope, so that a change is evaluated for them once. */
-interface Group {
-  readonly scope: Scope;
-  readonly members: Set<Member>;
-  pending: CachedEvent[];
-}
+import type { Deliveries } from './deliveries.js';
+import type { Change } from './events.js';
+import { WatchGroup, type Member, type Scope } from './group.js';
 
 type GroupId = ObjectPredicate | string;
 
@@ -27,33 +10,35 @@ type GroupId = ObjectPredicate | string;
  * that its key leads to.
  */
 export class WatchGroups {
-  private readonly slots = new Map<string, Map<GroupId, Group>>();
+  private readonly slots = new Map<string, Map<GroupId, WatchGroup>>();
   private readonly kinds = { key: 0, name: 0, prefix: 0 };
-  private readonly dirty = new Set<Group>();
+  private readonly dirty = new Set<WatchGroup>();
+
+  constructor(private readonly deliveries: Deliveries) {}
 
   join(member: Member, scope: Scope): void {
     const { slot, kind } = place(scope);
     let groups = this.slots.get(slot);
     if (groups === undefined) {
-      groups = new Map<GroupId, Group>();
+      groups = new Map<GroupId, WatchGroup>();
       this.slots.set(slot, groups);
       if (kind !== 'all') this.kinds[kind]++;
     }
     const id = groupId(scope);
     let group = groups.get(id);
     if (group === undefined) {
-      group = { scope, members: new Set(), pending: [] };
+      group = new WatchGroup(scope);
       groups.set(id, group);
     }
-    group.members.add(member);
+    group.join(member);
   }
 
   leave(member: Member, scope: Scope): void {
     const { slot, kind } = place(scope);
     const groups = this.slots.get(slot);
     const group = groups?.get(groupId(scope));
-    if (groups === undefined || group?.members.delete(member) !== true) return;
-    if (group.members.size === 0) {
+    if (groups === undefined || group?.leave(member) !== true) return;
+    if (group.isEmpty) {
       groups.delete(groupId(scope));
       this.dirty.delete(group);
     }
@@ -74,15 +59,17 @@ export class WatchGroups {
     if (this.kinds.name > 0) this.collectFrom(`n${key.slice(slash + 1)}`, change);
   }
 
+  /** Delivers what was collected: at once, or in slices if it concerns many watchers. */
   flush(): void {
     if (this.dirty.size === 0) return;
     const groups = [...this.dirty];
     this.dirty.clear();
-    for (const group of groups) {
-      const events = group.pending;
-      group.pending = [];
-      for (const member of group.members) member.deliver(events);
-    }
+    this.deliveries.add(groups);
+  }
+
+  /** Delivers to a member what it has not received yet. */
+  deliverTo(member: Member, scope: Scope): void {
+    this.slots.get(place(scope).slot)?.get(groupId(scope))?.deliverTo(member);
   }
 
   private collectFrom(slot: string, change: Change): void {
@@ -92,7 +79,7 @@ export class WatchGroups {
       if (!change.key.startsWith(group.scope.prefix)) continue;
       const event = change.eventFor(group.scope.predicate);
       if (event === undefined) continue;
-      group.pending.push(event);
+      group.add(event);
       this.dirty.add(group);
     }
   }

@@ -2,7 +2,7 @@ import type { Clock } from '../../../util/clock.js';
 import { compacted, StorageError } from '../../errors.js';
 import type { LogEvent, Revision } from '../../interfaces.js';
 import { asError } from '../../../util/error-message.js';
-import { Slicer, yieldNow } from '../../../scheduling/slicer.js';
+import { sliced, Slicer, yieldNow } from '../../../scheduling/slicer.js';
 import { CachedEvent, Change } from './events.js';
 import { selects } from '../selections.js';
 import type { TypeHistory } from './history.js';
@@ -10,7 +10,8 @@ import type { CacheWatchOptions, ReadAtPresent, Watcher, WatchReceiver } from '.
 import type { Shared } from '../shared.js';
 import { cachedItem, type ItemSource } from '../tree/cached-item.js';
 import { rangeOf, type State } from '../tree/page.js';
-import { WatchGroups, type Member, type Scope } from './groups.js';
+import type { Member, Scope } from './group.js';
+import { WatchGroups } from './groups.js';
 
 /** The maximum number of changes evaluated for one delivery while catching up. */
 const STEP = 200;
@@ -19,15 +20,18 @@ const BEFORE_DEADLINE_MILLIS = 2_000;
 
 /** The watchers of a type. Those that have caught up with its history are in groups, which receive the changes. */
 export class Watchers {
-  private groups = new WatchGroups();
+  private groups: WatchGroups;
   private readonly all = new Set<CacheWatcher>();
+  private sendingBookmarks = false;
 
   constructor(
     readonly shared: Shared,
     private readonly items: ItemSource,
     /** Returns the revision up to which the cache has seen every event. */
     readonly revision: () => Revision,
-  ) {}
+  ) {
+    this.groups = new WatchGroups(shared.deliveries);
+  }
 
   get size(): number {
     return this.all.size;
@@ -78,15 +82,27 @@ export class Watchers {
     for (const watcher of this.all) watcher.checkBacklog();
   }
 
+  /** Sends the bookmarks that are due, in slices. */
   sendBookmarks(now: number): void {
+    if (this.sendingBookmarks) return;
+    const rest = sliced(this.bookmarks(now), this.shared.clock);
+    if (!(rest instanceof Promise)) return;
+    this.sendingBookmarks = true;
+    void rest.then(() => (this.sendingBookmarks = false));
+  }
+
+  private *bookmarks(now: number): Generator<undefined, void, undefined> {
     let event: CachedEvent | undefined;
-    const make = (): CachedEvent => (event ??= new CachedEvent('BOOKMARK', this.revision(), undefined));
-    for (const watcher of this.all) watcher.bookmark(now, make);
+    const make = (): CachedEvent => {
+      if (event?.revision !== this.revision()) event = new CachedEvent('BOOKMARK', this.revision(), undefined);
+      return event;
+    };
+    for (const watcher of this.all) if (watcher.bookmark(now, make)) yield;
   }
 
   /** Called when the type has been loaded: changes from now on reach only the watchers that start from now on. */
   regroup(): void {
-    this.groups = new WatchGroups();
+    this.groups = new WatchGroups(this.shared.deliveries);
   }
 
   /** Ends all watchers. */
@@ -203,11 +219,17 @@ class CacheWatcher implements Watcher, Member {
     if (this.history.end - this.position > this.owner.shared.maxBacklog) this.end('slow');
   }
 
-  /** Sends a bookmark if one is due and the client has received everything that it covers. */
-  bookmark(now: number, event: () => CachedEvent): void {
-    if (!this.live || this.full || !this.options.bookmarks || now < this.nextBookmark) return;
+  /** Sends a bookmark if one is due, after everything that it covers. Returns false if none is due. */
+  bookmark(now: number, event: () => CachedEvent): boolean {
+    if (!this.takesEvents() || !this.options.bookmarks || now < this.nextBookmark) return false;
     this.nextBookmark = this.bookmarkTime();
-    this.deliver([event()]);
+    this.groups.deliverTo(this, this.scope);
+    if (this.takesEvents()) this.deliver([event()]);
+    return true;
+  }
+
+  private takesEvents(): boolean {
+    return this.live && !this.full;
   }
 
   private bookmarkTime(): number {

@@ -37,7 +37,7 @@ const ENTRY_BYTES = 128;
 export class Batch {
   readonly events: LogEvent[] = [];
   readonly values: (EncodedObject | undefined)[] = [];
-  /** The writes that the commit decides, including conflicts with states that it makes. */
+  /** The writes whose result is known once the batch is committed, including conflicts with earlier writes of the same batch. */
   readonly writes: PendingWrite[] = [];
   /** The writes that did not fit, or whose current state is no longer known, in order. */
   readonly rest: PendingWrite[] = [];

@@ -12,7 +12,7 @@ const STALE: Inserted = { outcome: 'stale' };
 const COMMITTED: Inserted = { outcome: 'committed' };
 
 /** Returns a committer whose log returns the given outcomes, then commits everything. */
-function replica(inserted: Inserted[] = [], verdicts: Verdict[] = []) {
+function replica(inserted: (Inserted | 'hangs')[] = [], verdicts: Verdict[] = []) {
   const clock = new FakeClock();
   const known = new KnownStates(1 << 20, 1, () => ({ revision: 0, asOf: Infinity }));
   const asked: string[] = [];
@@ -41,7 +41,8 @@ function replica(inserted: Inserted[] = [], verdicts: Verdict[] = []) {
       moment: 100,
       insert: ({ _id, entries }: BatchDocument) => {
         asked.push(`insert ${_id}: ${entries.map(({ key }) => key).join(' ')}`);
-        return Promise.resolve(inserted.shift() ?? COMMITTED);
+        const outcome = inserted.shift() ?? COMMITTED;
+        return outcome === 'hangs' ? new Promise(() => undefined) : Promise.resolve(outcome);
       },
       judge: ({ _id }: BatchDocument) => {
         asked.push(`judge ${_id}`);
@@ -55,7 +56,11 @@ function replica(inserted: Inserted[] = [], verdicts: Verdict[] = []) {
       },
       wake: () => undefined,
     },
-    writers: { claim: () => Promise.resolve(), claimed: () => Promise.resolve(0), startOver: () => undefined },
+    writers: {
+      claim: () => Promise.resolve(),
+      claimed: () => Promise.resolve(0),
+      startOver: () => void asked.push('start over'),
+    },
     writer: 'one',
     historyMillis: 300_000,
     maxObjectBytes: 1 << 20,
@@ -138,4 +143,19 @@ test('nothing is committed while the projection is too far behind', async () => 
   await pass(clock, 2_000);
   expect(await outcomes(committer, 'b')).toEqual([2]);
   expect(asked).toEqual(['insert 2: b']);
+});
+
+test('while appends hang, the commit path restarts after 30 s, and later writes are committed once', async () => {
+  const { committer, asked, clock } = replica(['hangs']);
+  const first = outcomes(committer, 'a');
+  await pass(clock, 2_000);
+  expect(await first).toEqual(['unknown-outcome']);
+  const second = outcomes(committer, 'b');
+  await pass(clock, 2_000);
+  expect(await second).toEqual(['unavailable']);
+  await pass(clock, 25_500);
+  expect(asked).toEqual(['insert 2: a']);
+  await pass(clock, 1_500);
+  expect(await outcomes(committer, 'c')).toEqual([2]);
+  expect(asked).toEqual(['insert 2: a', 'start over', 'read on', 'insert 2: c']);
 });

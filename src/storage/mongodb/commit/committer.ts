@@ -126,7 +126,7 @@ export class Committer {
 
   /** Reports whether writes succeed. */
   state(): Health {
-    return this.health.state();
+    return this.health.state(this.options.outage?.age);
   }
 
   /** Resolves when no write is in progress. */

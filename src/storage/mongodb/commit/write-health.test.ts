@@ -39,3 +39,9 @@ test('a failure is remembered for a while without new writes', () => {
   health.waits();
   expect(health.state()).toEqual(WELL);
 });
+
+test('writes fail while MongoDB is away, although none waits here', () => {
+  const health = new WriteHealth(new FakeClock());
+  expect(health.state(9_000)).toEqual(WELL);
+  expect(health.state(40_000)).toEqual({ ok: false, reason: 'no write has succeeded for 40 s' });
+});

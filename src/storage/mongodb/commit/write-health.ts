@@ -49,9 +49,11 @@ export class WriteHealth {
     return true;
   }
 
-  state(): Health {
-    const millis = this.clock.monotonic() - this.since;
-    if (millis < FAILING_MILLIS || !(this.waiting || this.remembersFailure())) return HEALTHY;
+  /** `awayMillis`: for how long MongoDB has been away. Writes that arrive then are refused, and do not wait here. */
+  state(awayMillis = 0): Health {
+    const failing = this.waiting || this.remembersFailure() ? this.clock.monotonic() - this.since : 0;
+    const millis = Math.max(failing, awayMillis);
+    if (millis < FAILING_MILLIS) return HEALTHY;
     return { ok: false, reason: `no write has succeeded for ${Math.round(millis / 1_000)} s` };
   }
 

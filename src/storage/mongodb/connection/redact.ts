@@ -10,12 +10,18 @@ export function redact(message: string, uri: string): string {
   return text;
 }
 
-function secretsOf(uri: string): Set<string> {
-  const credentials = /^[a-z+]+:\/\/(.*)@/.exec(uri)?.[1] ?? '';
-  const password = credentials.slice(credentials.indexOf(':') + 1);
-  const secrets = [credentials, password, percentDecoded(password)];
+function secretsOf(uri: string): readonly string[] {
+  const secrets: string[] = [];
+  // Each @ may end the credentials: a password that is not escaped has others, and so may the options.
+  const rest = uri.replace(/^\s*[a-z+]*:?\/*/i, '');
+  for (let at = rest.indexOf('@'); at >= 0; at = rest.indexOf('@', at + 1)) {
+    const credentials = rest.slice(0, at);
+    const password = credentials.slice(credentials.indexOf(':') + 1);
+    secrets.push(credentials, password, percentDecoded(password));
+  }
   for (const [, option = '', token = ''] of uri.matchAll(SECRET_OPTION)) {
     for (const secret of [option, token]) secrets.push(secret, percentDecoded(secret));
   }
-  return new Set(secrets.filter((secret) => secret !== ''));
+  // The longest first: a part of it may be another.
+  return secrets.filter((secret) => secret !== '').sort((a, b) => b.length - a.length);
 }

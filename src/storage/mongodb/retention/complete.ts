@@ -45,25 +45,37 @@ export interface CompletenessOptions {
   readonly continueAbove: Revision;
 }
 
+type TypesOfLog = Pick<CompletenessOptions, 'place' | 'overrides'>;
+
 /**
  * Checks that a log is not older than its objects: everything is committed before it is projected, so only a restore or a deletion makes
  * it so. Throws StorageError 'unusable' then, unless the operator has accepted it: new batches would have revisions that objects have
  * already passed, and would never be projected.
  */
 export async function requireCompleteLog(options: CompletenessOptions): Promise<void> {
-  const { place, clock, historyMillis, continueAbove } = options;
-  const guess = await newestRevision(place);
-  const ahead = newestOf([...(await aheadInTypes(options, guess)), ...(await aheadInMeta(place, guess))]);
-  if (ahead === undefined) return;
-  // In this order: whatever was found is in the log by now, if it was committed.
-  const newest = await newestRevision(place);
-  if (ahead.revision <= newest) return;
-  if (ahead.revision > continueAbove) throw refusal(place, newest, ahead);
+  const { place, clock, historyMillis } = options;
+  const above = await checkCompleteLog(options);
+  if (above === undefined) return;
   await projectEverything(place);
   // The objects may be older than the marks about them.
   if (place.name === MAIN_LOG) await statesOf(place.db, MARKS).deleteMany({});
-  const { last } = await appendGap(place, ahead.revision, clock, historyMillis);
+  const { last } = await appendGap(place, above, clock, historyMillis);
   await growMeta(place, place.baseId, last);
+}
+
+/** Like `requireCompleteLog`, but changes nothing. Returns the revision above which the log must continue if the operator has accepted that. */
+export async function checkCompleteLog(
+  options: Pick<CompletenessOptions, 'place' | 'overrides' | 'continueAbove'>,
+): Promise<Revision | undefined> {
+  const { place, continueAbove } = options;
+  const guess = await newestRevision(place);
+  const ahead = newestOf([...(await aheadInTypes(options, guess)), ...(await aheadInMeta(place, guess))]);
+  if (ahead === undefined) return undefined;
+  // In this order: whatever was found is in the log by now, if it was committed.
+  const newest = await newestRevision(place);
+  if (ahead.revision <= newest) return undefined;
+  if (ahead.revision > continueAbove) throw refusal(place, newest, ahead);
+  return ahead.revision;
 }
 
 function refusal({ db, collection }: LogPlace, newest: Revision, { where, revision }: Ahead): StorageError {
@@ -94,7 +106,7 @@ async function aheadInMeta(place: LogPlace, newest: Revision): Promise<Ahead[]> 
 
 const projectedPattern = new RegExp(`^${projectedId('').replaceAll('.', '\\.')}`);
 
-async function aheadInTypes(options: CompletenessOptions, newest: Revision): Promise<Ahead[]> {
+async function aheadInTypes(options: TypesOfLog, newest: Revision): Promise<Ahead[]> {
   const { db } = options.place;
   const all = await db.listCollections({ type: 'collection' }, { nameOnly: true }).toArray();
   const names = all.map(({ name }) => name).filter((name) => isOrderedBy(options, name));
@@ -116,7 +128,7 @@ async function aheadInTypes(options: CompletenessOptions, newest: Revision): Pro
 }
 
 /** Reports whether a collection has the objects of a type that a log orders. */
-function isOrderedBy({ place, overrides }: CompletenessOptions, collection: string): boolean {
+function isOrderedBy({ place, overrides }: TypesOfLog, collection: string): boolean {
   if (OTHERS.has(collection) || NO_TYPE.test(collection)) return false;
   const [, identified] = IDENTITY.exec(collection) ?? [];
   if (identified !== undefined) return (identified === 'main' ? MAIN_LOG : identified) === place.name;

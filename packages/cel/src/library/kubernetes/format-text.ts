@@ -1,4 +1,4 @@
-import { formatKey } from '../../evaluator/access.js';
+import { formatKey } from '../../values/access.js';
 import { isInteger } from '../../values/integer.js';
 import { plainNumber } from '../../values/time.js';
 import { compareText, quoted } from '../../values/text.js';
@@ -14,7 +14,7 @@ import {
   type Value,
   typeName,
 } from '../../values/value.js';
-import { toText } from '../conversions.js';
+import { toText } from '../../values/conversions.js';
 import { chargeWork } from '../../work.js';
 import { checkTextLength } from '../helpers.js';
 

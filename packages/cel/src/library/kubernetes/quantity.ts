@@ -18,7 +18,7 @@ const MAX_EXPONENT = 100;
  * A Kubernetes quantity: `unscaled` times ten to the power of `exponent`. Kubernetes has two forms of it: a 64-bit mantissa with a scale, and a
  * decimal number of any length. The form and the scale, not only the value, decide whether a quantity counts as an integer.
  */
-class Quantity extends Opaque {
+export class Quantity extends Opaque {
   readonly typeName = 'kubernetes.Quantity';
   /** The value in billionths, for comparisons. */
   readonly nanos: bigint;

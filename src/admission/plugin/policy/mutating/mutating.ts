@@ -11,7 +11,7 @@ import {
 import { messageOf } from '../../../../util/error-message.js';
 import { replaceContents } from '../../../replace-contents.js';
 import { Activation, BudgetExceeded, settled, type ActivationInput } from '../../../cel/activation.js';
-import { RUNTIME_BUDGET } from '../../../cel/budget.js';
+import { RUNTIME_BUDGET } from '../../../../expressions/limits.js';
 import { RequestView, type VersionedInput } from '../../../cel/request-view.js';
 import type { AdmissionAttributes, AdmissionPlugin, VersionedResource } from '../../../interfaces.js';
 import type { Reinvocation } from '../../../reinvocation.js';

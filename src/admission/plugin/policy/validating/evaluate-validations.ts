@@ -1,6 +1,7 @@
 import { trimSpace } from '../../../../util/text/trim-space.js';
-import { Activation, BudgetExceeded, type ActivationInput, type Evaluation } from '../../../cel/activation.js';
-import { PER_CALL_LIMIT, RUNTIME_BUDGET } from '../../../cel/budget.js';
+import { Activation, BudgetExceeded, type ActivationInput } from '../../../cel/activation.js';
+import type { Evaluation } from '../../../../expressions/expression.js';
+import { PER_CALL_LIMIT, RUNTIME_BUDGET } from '../../../../expressions/limits.js';
 import type { CompiledAnnotation, CompiledValidation, ValidatingPolicy } from './validating-policy.js';
 
 const MAX_MESSAGE_BYTES = 5 * 1024;

@@ -1,7 +1,7 @@
 import { objectAt, objectsOf, stringAt, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { types } from '@annex/cel';
-import type { CompiledExpression } from '../../../cel/expression.js';
+import type { CompiledExpression } from '../../../../expressions/expression.js';
 import type { MatchConditions, MatchConditionsMetrics } from '../../../cel/match-conditions.js';
 import type { Composition } from '../../../cel/variables.js';
 import { commonParts, type CompiledPolicy } from '../hooks.js';

@@ -8,9 +8,13 @@ import {
 import { type JsonObject, textAt } from '../../../../apimachinery/json/json.js';
 import { choice } from '../../../builtin/shared/checks.js';
 import { caBundleFault } from './ca-bundle.js';
-import type { SchemaRequirements } from '../interfaces.js';
+import { clientConfigOf, type SchemaRequirements } from '../interfaces.js';
 import { reviewVersionsOf } from './requirements.js';
-import { clientConfigOf, recognizedVersionErrors, validateUrlOrService, validateVersionNames } from './webhook.js';
+import {
+  recognizedVersionErrors,
+  validateUrlOrService,
+  validateVersionNames,
+} from '../../../builtin/shared/webhook-client.js';
 
 const STRATEGIES = ['None', 'Webhook'];
 

@@ -6,13 +6,13 @@ import { hasUnprunedDefaults } from '../../../../schema/defaulting/default-valid
 import type { JsonSchemaProps } from '../../../../schema/interfaces.js';
 import { structuralError, validateStructural } from '../../../../schema/structural.js';
 import { caBundleFault } from './ca-bundle.js';
-import { MAX_SELECTABLE_FIELDS, REVIEW_VERSIONS, type SchemaRequirements } from '../interfaces.js';
+import { REVIEW_VERSIONS } from '../../../builtin/shared/webhook-client.js';
+import { clientConfigOf, MAX_SELECTABLE_FIELDS, type SchemaRequirements } from '../interfaces.js';
 import { type InternalSpec, objectsAt, schemasOf } from '../internal.js';
 import { sameValue } from '../same.js';
 import { nonAtomicItems, validateMapListKeys } from './schema-validation.js';
 import { isConditionTrue } from '../status.js';
 import { schemaHas } from '../visit.js';
-import { clientConfigOf } from './webhook.js';
 
 export const REQUIREMENTS_FOR_CREATE: SchemaRequirements = {
   schemas: true,

@@ -1,5 +1,5 @@
 import { admissionEnvironment, type OptionalVariables } from '../../../../admission/cel/environment.js';
-import { compileExpression, type CompiledExpression } from '../../../../admission/cel/expression.js';
+import { compileExpression, type CompiledExpression } from '../../../../expressions/expression.js';
 import { Composition } from '../../../../admission/cel/variables.js';
 import type { Environment, ExpressionOrigin, Type } from '@annex/cel';
 import { type FieldError, type FieldPath, internalError, invalid } from '../../../../apimachinery/meta/field-error.js';

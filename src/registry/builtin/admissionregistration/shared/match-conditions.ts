@@ -1,5 +1,5 @@
 import { admissionEnvironment } from '../../../../admission/cel/environment.js';
-import { compileExpression } from '../../../../admission/cel/expression.js';
+import { compileExpression } from '../../../../expressions/expression.js';
 import { types } from '@annex/cel';
 import { type FieldError, type FieldPath, tooMany } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonValue, objectsOf, textAt } from '../../../../apimachinery/json/json.js';

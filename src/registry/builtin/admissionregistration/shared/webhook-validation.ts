@@ -11,12 +11,12 @@ import { validateLabelSelector } from '../../../../apimachinery/selectors/label-
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { isDns1123Subdomain, nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../apimachinery/validation/object-meta.js';
-import { REVIEW_VERSIONS } from '../../../apiextensions/customresourcedefinition/interfaces.js';
 import {
   recognizedVersionErrors,
+  REVIEW_VERSIONS,
   validateUrlOrService,
   validateVersionNames,
-} from '../../../apiextensions/customresourcedefinition/validation/webhook.js';
+} from '../../shared/webhook-client.js';
 import { choiceIfSet, eachErrors, itemErrors, noDuplicates } from '../../shared/checks.js';
 import { conditionExpressions, validateMatchConditions } from './match-conditions.js';
 import { validateRuleWithOperations } from './rules.js';

@@ -1,5 +1,5 @@
 import { nameIsPathSegment } from '../../../../apimachinery/validation/names.js';
-import { fromCoreEvent, toCoreEvent } from '../../events/events/conversion.js';
+import { fromCoreEvent, toCoreEvent } from './conversion.js';
 import { type BuiltinDefinition, builtinType } from '../../shared/resource-type.js';
 import { EVENT_FIELDS, eventFields } from './attributes.js';
 import { type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';

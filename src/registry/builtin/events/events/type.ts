@@ -1,6 +1,6 @@
 import { EVENTS_V1_FIELDS } from '../../core/events/attributes.js';
 import { eventType } from '../../core/events/type.js';
-import { fromCoreEvent, toCoreEvent } from './conversion.js';
+import { fromCoreEvent, toCoreEvent } from '../../core/events/conversion.js';
 
 /** Events in the newer version, stored as core events. */
 export const eventsV1 = eventType(

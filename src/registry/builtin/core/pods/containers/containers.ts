@@ -27,7 +27,7 @@ import { numberOf } from '../../../shared/fields.js';
 import { resourceErrors } from '../../../shared/resources.js';
 import { envErrors, envFromErrors } from './env.js';
 import { PULL_POLICIES } from '../fields.js';
-import { containerSecurityErrors } from '../validation/security.js';
+import { containerSecurityErrors } from './security.js';
 
 /** The parts of a pod that the validation of its containers needs. */
 export interface PodParts {

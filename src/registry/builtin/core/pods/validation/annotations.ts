@@ -5,7 +5,7 @@ import { type KubeObject, quote } from '../../../../../apimachinery/meta/meta.js
 import { descendingPathErrors } from '../../../shared/checks.js';
 import { allContainers } from '../containers/container-lists.js';
 import { MIRROR_ANNOTATION } from '../fields.js';
-import { appArmorErrors } from './security.js';
+import { appArmorErrors } from '../containers/security.js';
 
 const ANNOTATIONS = FieldPath.of('metadata', 'annotations');
 const COST = 'controller.kubernetes.io/pod-deletion-cost';

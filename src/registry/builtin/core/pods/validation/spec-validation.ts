@@ -39,9 +39,9 @@ import { envFileErrors } from '../containers/env.js';
 import { MIRROR_ANNOTATION } from '../fields.js';
 import { aggregateErrors } from '../pod-resources.js';
 import { affinityErrors, spreadErrors, tolerationErrors } from '../scheduling.js';
-import { podSecurityErrors, sharedProcessErrors } from './security.js';
+import { podSecurityErrors, sharedProcessErrors } from '../containers/security.js';
 import { volumeErrors } from './volumes.js';
-import { hostProcessErrors, osErrors } from './windows.js';
+import { hostProcessErrors, osErrors } from '../containers/windows.js';
 
 const SPEC = FieldPath.of('spec');
 const MAX_HOSTNAME = 64;

@@ -2,7 +2,7 @@ import { deepCopy, type JsonObject, objectAt } from '../apimachinery/json/json.j
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError } from '../client/cluster-client.js';
 import { FakeClock } from '../../test/fakes/util/clock.js';
-import { ClusterLease } from './lease.js';
+import { clusterLeases, ElectionLease } from './lease.js';
 
 /** A cluster with one Lease. */
 class Cluster {
@@ -28,8 +28,8 @@ class Cluster {
 function contender(cluster: Pick<Cluster, 'must'>, clock: FakeClock, identity: string) {
   const stop = new AbortController();
   const state = { leads: false, failures: 0 };
-  const lease = new ClusterLease({
-    client: cluster,
+  const lease = new ElectionLease({
+    leases: clusterLeases(cluster),
     clock,
     namespace: 'ns',
     name: 'lease',

@@ -1,7 +1,7 @@
-import { INT_OVERFLOW, UINT_OVERFLOW } from '../evaluator/operators.js';
-import { MAX_UINT, integer, isInteger, shortInteger } from '../values/integer.js';
-import { formatDuration, formatTimestamp, parseDuration, parseTimestamp, timestamp } from '../values/time.js';
-import { CelError, Double, Duration, Timestamp, typeName, TypeValue, Uint, type Value } from '../values/value.js';
+import { INT_OVERFLOW, UINT_OVERFLOW } from './operators.js';
+import { MAX_UINT, integer, isInteger, shortInteger } from './integer.js';
+import { formatDuration, formatTimestamp, parseDuration, parseTimestamp, timestamp } from './time.js';
+import { CelError, Double, Duration, Timestamp, typeName, TypeValue, Uint, type Value } from './value.js';
 
 const TWO_63 = 2 ** 63;
 

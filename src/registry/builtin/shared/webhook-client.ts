@@ -1,9 +1,11 @@
-import { type FieldError, type FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
-import { inclusiveRangeError, isDns1035Label, isDns1123Subdomain } from '../../../../apimachinery/validation/names.js';
-import { REVIEW_VERSIONS } from '../interfaces.js';
-import { quote } from '../../../../apimachinery/meta/meta.js';
-import { urlFault } from '../../../../apimachinery/validation/url-fault.js';
+import { type FieldError, type FieldPath, invalid, required } from '../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt, stringAt, textAt } from '../../../apimachinery/json/json.js';
+import { inclusiveRangeError, isDns1035Label, isDns1123Subdomain } from '../../../apimachinery/validation/names.js';
+import { quote } from '../../../apimachinery/meta/meta.js';
+import { urlFault } from '../../../apimachinery/validation/url-fault.js';
+
+/** The versions of its review that kube-apiserver supports. */
+export const REVIEW_VERSIONS = ['v1', 'v1beta1'];
 
 const FORM = '; desired format: https://host[/path]';
 
@@ -84,7 +86,3 @@ function validatePath(path: FieldPath, url: string): FieldError[] {
   }
   return errors;
 }
-
-/** Returns the client configuration of a conversion webhook. */
-export const clientConfigOf = (conversion: JsonObject): JsonObject | undefined =>
-  objectAt(objectAt(conversion, 'webhook'), 'clientConfig');

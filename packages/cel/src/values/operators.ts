@@ -1,5 +1,5 @@
-import * as ints from '../values/integer.js';
-import type { Value } from '../values/value.js';
+import * as ints from './integer.js';
+import type { Value } from './value.js';
 import {
   CelError,
   CelList,
@@ -13,11 +13,11 @@ import {
   TypeValue,
   Uint,
   ArrayList,
-} from '../values/value.js';
-import { compareText } from '../values/text.js';
-import { compareTimestamps, between, duration, shift } from '../values/time.js';
+} from './value.js';
+import { compareText } from './text.js';
+import { compareTimestamps, between, duration, shift } from './time.js';
 import { chargeWork, chargeText, CostExceeded } from '../work.js';
-import { type Integer, isInteger, MAX_UINT } from '../values/integer.js';
+import { type Integer, isInteger, MAX_UINT } from './integer.js';
 
 const NAN_ORDER = new CelError('NaN values cannot be ordered');
 

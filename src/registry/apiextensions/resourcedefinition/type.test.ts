@@ -1,6 +1,6 @@
-import { customResourceDefinitions } from '../../apiextensions/customresourcedefinition/type.js';
+import { customResourceDefinitions } from '../customresourcedefinition/type.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { resourceDefinitionType } from './resource-definitions.js';
+import { resourceDefinitionType } from './type.js';
 
 test('resource definitions reset the same fields as custom resource definitions', () => {
   const [theirs, ours] = [customResourceDefinitions, resourceDefinitionType(() => undefined)];

@@ -1,5 +1,5 @@
-import { toText } from '../library/conversions.js';
-import { CelError, CelList, CelMap, Double, Optional, typeName, Uint, type Value } from '../values/value.js';
+import { toText } from './conversions.js';
+import { CelError, CelList, CelMap, Double, Optional, typeName, Uint, type Value } from './value.js';
 
 /** Formats a value for error messages. */
 export function formatKey(value: Value): string {

@@ -1,6 +1,8 @@
-import { deepCopy, type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { deepCopy, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { ApiError } from '../apimachinery/meta/errors.js';
 import { formatMicroTime, type KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
+import type { LoopbackClients } from '../registry/rest/loopback-client.js';
 import { type Clock, sleep } from '../util/clock.js';
 
 const DURATION_SECONDS = 15;
@@ -8,8 +10,34 @@ const RENEW_MILLIS = 3_000;
 /** A leader that could not renew for this long stops, well before another process may take the lease. */
 const GIVE_UP_MILLIS = 10_000;
 
-export interface ClusterLeaseOptions {
-  readonly client: Pick<ClusterClient, 'must'>;
+const LEASES = { group: 'coordination.k8s.io', resource: 'leases' };
+
+/** Where the Lease is kept. A write fails with a conflict (409) if somebody else was faster. */
+interface LeaseStore {
+  get(namespace: string, name: string): Promise<KubeObject | undefined>;
+  create(lease: KubeObject): Promise<unknown>;
+  update(lease: KubeObject): Promise<unknown>;
+}
+
+/** The Leases of the cluster that Annex extends. */
+export function clusterLeases(client: Pick<ClusterClient, 'must'>): LeaseStore {
+  const all = (namespace: string): string => `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
+  const path = (namespace: string, name: string): string => `${all(namespace)}/${name}`;
+  return {
+    get: (namespace, name) => client.must('GET', path(namespace, name)),
+    create: (lease) => client.must('POST', all(lease.metadata.namespace ?? ''), lease),
+    update: (lease) => client.must('PUT', path(lease.metadata.namespace ?? '', lease.metadata.name ?? ''), lease),
+  };
+}
+
+/** The server's own Leases. */
+export const localLeases = (clients: LoopbackClients): LeaseStore => clients.for(LEASES);
+
+const isConflict = (error: unknown): boolean =>
+  (error instanceof ClusterError && error.status === 409) || (error instanceof ApiError && error.code === 409);
+
+export interface ElectionOptions {
+  readonly leases: LeaseStore;
   readonly clock: Clock;
   readonly namespace: string;
   readonly name: string;
@@ -18,13 +46,21 @@ export interface ClusterLeaseOptions {
   onError(error: unknown): void;
 }
 
-/** A Lease in the cluster by which processes elect a leader. */
-export class ClusterLease {
+/** Returns false after `millis`, if nothing has been returned by then. */
+function withinMillis(clock: Clock, millis: number, answer: Promise<boolean>): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.setTimer(Math.max(millis, 0), () => resolve(false));
+    answer.then(resolve, reject).finally(() => timer.cancel());
+  });
+}
+
+/** A Lease by which processes elect a leader, as with client-go. */
+export class ElectionLease {
   /** The last record seen, and since when (monotonic): the clocks of other machines are not trusted. */
   private seen = { record: '', since: 0 };
   private renewedAt = -Infinity;
 
-  constructor(private readonly options: ClusterLeaseOptions) {}
+  constructor(private readonly options: ElectionOptions) {}
 
   /** Contends until the signal aborts. `lead` runs while this process leads; its signal aborts when leadership ends. */
   async contend(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
@@ -32,11 +68,13 @@ export class ClusterLease {
     let leading: AbortController | undefined;
     let work: Promise<void> = Promise.resolve();
     while (!signal.aborted) {
-      const held = await this.try();
+      // A request may take longer than the Lease lasts.
+      const patience = leading === undefined ? undefined : this.renewedAt + GIVE_UP_MILLIS - clock.monotonic();
+      const held = await (patience === undefined ? this.try() : withinMillis(clock, patience, this.try()));
       if (held && leading === undefined) {
         leading = new AbortController();
         work = lead(leading.signal);
-      } else if (!held && leading !== undefined && clock.monotonic() - this.renewedAt > GIVE_UP_MILLIS) {
+      } else if (!held && leading !== undefined && clock.monotonic() - this.renewedAt >= GIVE_UP_MILLIS) {
         leading.abort();
         await work;
         leading = undefined;
@@ -50,20 +88,20 @@ export class ClusterLease {
 
   /** Acquires or renews the lease. Returns false if another process holds it, or if the request fails. */
   private async try(): Promise<boolean> {
-    const { client, clock } = this.options;
+    const { leases, clock, namespace, name } = this.options;
     const began = clock.monotonic();
     try {
-      const current = await client.must('GET', this.path);
-      if (current === undefined) await client.must('POST', this.collection, this.next(undefined));
+      const current = await leases.get(namespace, name);
+      if (current === undefined) await leases.create(this.next(undefined));
       else if (!this.isFree(current)) {
         // Another process holds it: this one no longer leads, however recently it renewed.
         this.renewedAt = -Infinity;
         return false;
-      } else await client.must('PUT', this.path, this.next(current));
-      this.renewedAt = began;
+      } else await leases.update(this.next(current));
+      this.renewedAt = Math.max(this.renewedAt, began);
       return true;
     } catch (error) {
-      if (!(error instanceof ClusterError && error.status === 409)) this.options.onError(error);
+      if (!isConflict(error)) this.options.onError(error);
       return false;
     }
   }
@@ -79,7 +117,7 @@ export class ClusterLease {
     return now - this.seen.since > DURATION_SECONDS * 1000;
   }
 
-  private next(current: KubeObject | undefined): JsonObject {
+  private next(current: KubeObject | undefined): KubeObject {
     const { clock, identity, name, namespace } = this.options;
     const before = objectAt(current, 'spec') ?? {};
     const now = formatMicroTime(clock.now());
@@ -98,22 +136,14 @@ export class ClusterLease {
 
   /** Lets another process acquire the lease at once. */
   private async release(): Promise<void> {
-    const { client, identity } = this.options;
+    const { leases, identity, namespace, name } = this.options;
     try {
-      const current = await client.must('GET', this.path);
+      const current = await leases.get(namespace, name);
       const spec = objectAt(current, 'spec');
       if (current === undefined || spec?.['holderIdentity'] !== identity) return;
-      await client.must('PUT', this.path, { ...deepCopy(current), spec: { ...spec, holderIdentity: '' } });
+      await leases.update({ ...deepCopy(current), spec: { ...spec, holderIdentity: '' } });
     } catch {
       // The lease expires by itself.
     }
-  }
-
-  private get collection(): string {
-    return `/apis/coordination.k8s.io/v1/namespaces/${this.options.namespace}/leases`;
-  }
-
-  private get path(): string {
-    return `${this.collection}/${this.options.name}`;
   }
 }
