@@ -52,12 +52,11 @@ export class ReadinessChecker {
     } catch (error) {
       statements = [condition('Switchable', false, 'ClusterError', messageOf(error))];
     }
-    const unreachable = await this.unreachable();
-    if (unreachable !== '')
-      statements = [
-        ...statements.filter(([type]) => type !== 'Switchable'),
-        condition('Switchable', false, 'KubeAPIServerUnreachable', unreachable),
-      ];
+    if (statements.some(([type, holds]) => type === 'Switchable' && holds)) {
+      const unreachable = await this.unreachable();
+      const found = condition('Switchable', false, 'KubeAPIServerUnreachable', unreachable);
+      if (unreachable !== '') statements = statements.map((one) => (one[0] === 'Switchable' ? found : one));
+    }
     statements = [...statements, ...(await this.discovered(group, crds))];
     this.lastChecks.set(group, { at: clock.monotonic(), statements });
     return statements;
