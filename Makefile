@@ -12,7 +12,7 @@ PYTHON := .cache/python/bin/python
 # The kubeconfig of the running server, for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go alerts pictures faults soak mongodb-oldest cluster e2e e2e-switch adoption-campaign e2e-oldest e2e-all data oracle bench bench-node bench-scale bench-mongodb bench-replicas bench-adoption lint typecheck format docs tools clean
+.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go alerts pictures faults soak mongodb-oldest cluster e2e e2e-cluster e2e-switch adoption-campaign e2e-oldest e2e-all data oracle bench bench-node bench-scale bench-mongodb bench-replicas bench-adoption lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -106,6 +106,9 @@ e2e: dist/.sources ## End to end: Annex in a cluster of real parts, where Go 1.2
 
 cluster: ## A cluster of two nodes with pods, in network namespaces (needs root and containerd); `hack/cluster/cluster.sh down` removes it.
 	hack/cluster/cluster.sh up
+
+e2e-cluster: node_modules/.installed ## Annex in pods on that cluster: installed by the guide, upgraded, a node lost, uninstalled (five minutes).
+	hack/cluster/e2e.sh
 
 e2e-switch: dist/.sources ## Adoptions under load with two kube-apiservers: switched, killed, given up. Takes about five minutes.
 	E2E_WANTS_RECONCILER=yes E2E_CONFIG=test/e2e/switch/jest.config.mjs hack/e2e.sh

@@ -81,6 +81,9 @@ replay() { # needs, controllers, more flags
 replay '' ''
 replay node-restriction '' --enable-admission-plugins=NodeRestriction
 replay service-account '' --enable-admission-plugins=ServiceAccount
+ORACLE_MANIFESTS=$(mktemp -d -p "$scratch")
+export ORACLE_MANIFESTS
+replay manifests '' --admission-control-config-file="$(test/oracle/manifests.sh "$ORACLE_MANIFESTS")"
 replay sharded-list '' --feature-gates=ShardedListAndWatch=true,WatchList=true
 replay validatingadmissionpolicy-status-controller validatingadmissionpolicy-status-controller
 awk '{ passed += $1; failed += $3 } END { print passed " passed, " failed " failed" }' "$scratch/sums"

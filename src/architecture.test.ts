@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { entangledRooms, importsOf } from '../hack/rooms.cjs';
 
 const ROOT = join(__dirname, '..');
@@ -64,4 +64,32 @@ test('two rooms that import each other are found, whatever lies between their fi
     { from: 'src/b/x.ts', to: 'src/a/one/x.js' },
   ];
   expect(entangledRooms(imports)).toEqual([{ from: 'src/a/two', to: 'src/a/one' }]);
+});
+
+/** The files that construct a server import whatever it consists of. */
+const COMPOSING = /^src\/server\/compose\/(?:aggregated|aggregated-plane|plane|run|standalone)\.ts$/;
+/** Files that still import more than 25 others, and how many they may. */
+const IMPORTS: Readonly<Record<string, number>> = {
+  'src/endpoints/handlers/patch.ts': 26,
+  'src/offload/task-runner.ts': 31,
+};
+
+test('no other file imports more than 25 files', () => {
+  const counts = new Map<string, Set<string>>();
+  for (const { from, to } of importsOf('src', 'packages')) {
+    if (to.startsWith('packages/') && from.startsWith('src/')) continue;
+    counts.set(from, (counts.get(from) ?? new Set()).add(to));
+  }
+  const over = [...counts].filter(([file, { size }]) => !COMPOSING.test(file) && size > (IMPORTS[file] ?? 25));
+  expect(over.map(([file, { size }]) => `${file} ${String(size)}`)).toEqual([]);
+  expect(Object.keys(IMPORTS).filter((file) => (counts.get(file)?.size ?? 0) <= 25)).toEqual([]);
+});
+
+test('no folder has more than 20 source files', () => {
+  const files = new Map<string, number>();
+  for (const name of readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })) {
+    if (!name.endsWith('.ts') || /\.(?:test|d)\.ts$/.test(name)) continue;
+    files.set(dirname(name), (files.get(dirname(name)) ?? 0) + 1);
+  }
+  expect([...files].filter(([, count]) => count > 20)).toEqual([]);
 });

@@ -2,7 +2,8 @@
 # A Kubernetes cluster of two nodes on this machine: kubelet, containerd, kube-proxy, in network namespaces of its own. No registry, no
 # container engine; images come from files of this machine. Needs root, Go (for what is not built yet), and Debian's packages
 # containerd, runc, containernetworking-plugins, iptables, conntrack and openssl.
-#   hack/cluster/cluster.sh up | down | load ARCHIVE | kubectl ARGUMENTS | in cp|n1|n2 COMMAND
+#   hack/cluster/cluster.sh up | down | check | load ARCHIVE | kubectl ARGUMENTS | in cp|n1|n2 COMMAND | cut n2 | join n2 | tools
+# `cut` takes the node's network away, `join` gives it back.
 # CLUSTER_DIR (/tmp/annex-cluster) has its files; $CLUSTER_DIR/kubeconfig is good inside of the namespace cp.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -270,10 +271,14 @@ down() {
 
 tools=${ANNEX_TOOLS_DIR:-$here/../../.cache/tools}
 case ${1:-} in
+  check) check ;;
   up) up ;;
   down) down ;;
   load) load "$2" ;;
   kubectl) kubectl "${@:2}" ;;
   in) inside "${@:2}" ;;
-  *) sed -n '2,7p' "$0" >&2; exit 2 ;;
+  cut) inside net ip link set "$prefix-$2" down ;;
+  join) inside net ip link set "$prefix-$2" up ;;
+  tools) echo "$tools" ;;
+  *) sed -n '2,8p' "$0" >&2; exit 2 ;;
 esac

@@ -31,7 +31,7 @@ case $kind in
     node hack/build.mjs "$root/annex/dist" > /dev/null
     cp -rL data package.json "$root/annex/"
     # What the bundle does not contain, without what only development needs.
-    node hack/cluster/dependencies.mjs | while read -r package; do
+    node hack/runtime-dependencies.mjs | while read -r package; do
       mkdir -p "$root/annex/$(dirname "$package")"
       cp -rL "$package" "$root/annex/$(dirname "$package")/"
     done

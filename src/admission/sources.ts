@@ -60,6 +60,12 @@ export interface NamespaceSource {
   get(name: string): MaybePromise<KubeObject | undefined>;
 }
 
+/**
+ * The configurations from files, as far as there are any. They apply before the others, and also to requests for configurations, which
+ * those of the API never match: they could lock themselves.
+ */
+export type StaticSources = Partial<Omit<AdmissionSources, 'params' | 'namespaces'>>;
+
 /** The inputs of admission by webhooks and policies. */
 export interface AdmissionSources {
   readonly mutatingWebhooks: ConfigurationSource;

@@ -358,6 +358,25 @@ describe('ApiServices', () => {
       return createCertificate(request, { key: privateKey });
     };
     const [old, fresh] = [ca('old'), ca('new')];
+
+    test('to connect anew, bundles get bytes that they never had, with the same certificates, which stay', async () => {
+      const { cluster, services, clock, state } = setUp();
+      state.bundle = fresh;
+      cluster.synced();
+      await settle();
+      const bundle = (): string =>
+        Buffer.from(stringAt(cluster.spec('v1.a.example.com'), 'caBundle') ?? '', 'base64').toString();
+      const plain = bundle();
+      const seen = new Set([plain]);
+      for (let i = 0; i < 3; i++) {
+        clock.advance(1_000);
+        await services.reconnect();
+        await settle();
+        expect(bundle().replace(/^#.*\n/gm, '')).toBe(plain);
+        seen.add(bundle());
+      }
+      expect(seen.size).toBe(4);
+    });
     const begin = async (own: string) => {
       const made = setUp();
       const { cluster, state } = made;

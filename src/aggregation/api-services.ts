@@ -11,8 +11,9 @@ import {
 } from '../client/api-services.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
 import { type Clock, sleep, type Timer } from '../util/clock.js';
+import { withTimeout } from '../util/with-timeout.js';
 import { WorkQueue } from '../util/work-queue.js';
-import { CaBundles, bundleContains } from './ca-bundles.js';
+import { CaBundles, bundleContains, marked } from './ca-bundles.js';
 import type { Detached } from './detached.js';
 import type { Owner } from './owner.js';
 
@@ -186,6 +187,37 @@ export class ApiServices {
     if (!this.synced) return;
     for (const { group, version } of this.options.served()) this.queue.add(`${version}.${group}`);
     for (const [name, service] of this.existing) if (this.isOwn(service)) this.queue.add(name);
+  }
+
+  /**
+   * Makes each kube-apiserver connect anew to the Service: it has a connection for each bundle, byte by byte, and never forgets one, so a
+   * line at the end has bytes that no bundle had before.
+   */
+  async reconnect(): Promise<void> {
+    const mark = `connected anew ${new Date(this.options.clock.now()).toISOString()}`;
+    for (const [name, service] of this.existing) {
+      if (!this.isOwn(service)) continue;
+      const spec = objectAt(service, 'spec') ?? {};
+      const caBundle = marked(stringAt(spec, 'caBundle') ?? '', mark);
+      try {
+        await this.options.client.must('PUT', `${PATH}/${name}`, { ...service, spec: { ...spec, caBundle } });
+      } catch (error) {
+        // Another replica was faster.
+        if (!(error instanceof ClusterError && error.status === 409)) throw error;
+      }
+    }
+  }
+
+  /** Reports whether kube-apiserver reaches a replica: it asks one for a group version. */
+  async isReached(millis: number): Promise<boolean> {
+    const [name] = [...this.existing].find(([, service]) => this.isOwn(service)) ?? [];
+    if (name === undefined) return true;
+    const [version, group] = split(name);
+    const asked = this.options.client.must('GET', `/apis/${group}/${version}`).then(
+      () => true,
+      () => false,
+    );
+    return withTimeout(this.options.clock, millis, asked).catch(() => false);
   }
 
   private announce(): void {

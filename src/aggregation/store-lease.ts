@@ -1,6 +1,7 @@
-import { deepCopy, objectAt } from '../apimachinery/json/json.js';
+import { type JsonObject, objectAt } from '../apimachinery/json/json.js';
 import { formatMicroTime, type KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
+import { clusterLeases, type LeaseStore, writeLease } from '../client/lease.js';
 import { type Clock, sleep } from '../util/clock.js';
 
 const STORE_LEASE = 'annex-store';
@@ -36,7 +37,11 @@ export class StoreLease {
   /** The changes of the Lease during an outage, which begins at `since`. They say nothing about another outage. */
   private changes = { since: NaN, count: 0, last: -Infinity, isOld: false };
 
-  constructor(private readonly options: StoreLeaseOptions) {}
+  private readonly leases: LeaseStore;
+
+  constructor(private readonly options: StoreLeaseOptions) {
+    this.leases = clusterLeases(options.client);
+  }
 
   /** Looks at the Lease until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
@@ -62,8 +67,8 @@ export class StoreLease {
   }
 
   private async look(): Promise<void> {
-    const { client, clock, outage } = this.options;
-    const lease = await client.must('GET', this.path);
+    const { clock, namespace, outage } = this.options;
+    const lease = await this.leases.get(namespace, STORE_LEASE);
     const now = clock.monotonic();
     const version = lease?.metadata.resourceVersion ?? '';
     const isChanged = version !== this.seen.version;
@@ -74,8 +79,7 @@ export class StoreLease {
     }
     const isDue = lease === undefined || now - this.seen.since >= RENEW_MILLIS - LOOK_MILLIS / 2;
     if (!isDue) return;
-    const [method, path] = lease === undefined ? (['POST', this.collection] as const) : (['PUT', this.path] as const);
-    const renewed = await client.must(method, path, this.next(lease));
+    const renewed = await writeLease(this.leases, lease, { namespace, name: STORE_LEASE }, this.next(lease));
     this.seen = { version: renewed?.metadata.resourceVersion ?? '', since: now };
   }
 
@@ -89,21 +93,10 @@ export class StoreLease {
     changes.isOld = now - since >= MARGIN_MILLIS;
   }
 
-  private next(current: KubeObject | undefined): KubeObject {
-    const { clock, identity, namespace } = this.options;
+  private next(current: KubeObject | undefined): JsonObject {
+    const { clock, identity } = this.options;
     const before = objectAt(current, 'spec') ?? {};
     const renewTime = formatMicroTime(clock.now());
-    const spec = { ...before, holderIdentity: identity, leaseDurationSeconds: RENEW_MILLIS / 1_000, renewTime };
-    if (current !== undefined) return { ...deepCopy(current), spec };
-    const metadata = { name: STORE_LEASE, namespace };
-    return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec };
-  }
-
-  private get collection(): string {
-    return `/apis/coordination.k8s.io/v1/namespaces/${this.options.namespace}/leases`;
-  }
-
-  private get path(): string {
-    return `${this.collection}/${STORE_LEASE}`;
+    return { ...before, holderIdentity: identity, leaseDurationSeconds: RENEW_MILLIS / 1_000, renewTime };
   }
 }

@@ -6,6 +6,9 @@ import { PER_CALL_LIMIT } from '../expressions/limits.js';
 import type { CachedObject } from '../storage/cacher/interfaces.js';
 import { StorageError } from '../storage/errors.js';
 import { isStackOverflow } from '../util/stack-overflow.js';
+import { isShownAsStored, UNCHECKED } from '../storage/record.js';
+import { type FieldTree, fieldsOf } from './field-paths.js';
+import { scanFields } from './scan.js';
 import { type AskedKind, ObjectType } from './object-type.js';
 
 /** The maximum length of an expression, in bytes. */
@@ -16,11 +19,15 @@ export type Evaluation = { readonly value: Value; readonly error?: undefined } |
 
 /** An expression over the objects of one version of a kind. */
 export class Expression {
+  private readonly fields: FieldTree | undefined;
+
   private constructor(
     private readonly served: AskedKind,
     private readonly type: ObjectType,
     private readonly program: Program,
-  ) {}
+  ) {
+    this.fields = fieldsOf(program.expr);
+  }
 
   /**
    * Compiles the value of a parameter, or a part of it. Throws a 400 with the line and the column if it does not compile.
@@ -59,9 +66,13 @@ export class Expression {
     }
   }
 
+  /** Returns the object as the version shows it, or the part of it that the expression reads. */
   private shown(object: CachedObject): JsonObject {
-    const asStored = !object.incomplete && object.revision <= (this.served.json.identityUpTo ?? -1);
-    return asStored ? object.decode() : this.served.toObject(object);
+    if (!isShownAsStored(object, this.served.json)) return this.served.toObject(object);
+    const { fields } = this;
+    if (fields === undefined || (object.flags & UNCHECKED) !== 0) return object.decode();
+    const read = (bytes: Uint8Array): JsonObject | undefined => scanFields(bytes, fields);
+    return (object.withBytes === undefined ? read(object.bytes) : object.withBytes(read)) ?? object.decode();
   }
 }
 

@@ -3,8 +3,8 @@ import type { Clock } from '../util/clock.js';
 import type { Authorizer, AuthorizationResult, AuthorizerAttributes } from './authorizer/interfaces.js';
 import { result } from './authorizer/results.js';
 import { reviewSpec, reviewStatus } from './webhook/review.js';
-import { boundedKey, TtlCache } from '../util/caches/ttl-cache.js';
-import { BoundedCalls } from '../scheduling/bounded-calls.js';
+import { boundedKey } from '../util/caches/ttl-cache.js';
+import { CachedCalls } from '../scheduling/cached-calls.js';
 import { messageOf } from '../util/error-message.js';
 import type { MaybePromise } from '../util/maybe-promise.js';
 
@@ -33,39 +33,31 @@ export interface DelegatedAuthorizationOptions {
  * a review fails, nothing is allowed. Reviews are bounded in number, and users take turns.
  */
 export class DelegatedAuthorizer implements Authorizer {
-  private readonly cache: TtlCache<AuthorizationResult>;
   /** Flows are users. A watch is not counted among the requests in flight, but its review is. */
-  private readonly reviews: BoundedCalls;
-  private readonly asking = new Map<string, Promise<AuthorizationResult>>();
+  private readonly reviews: CachedCalls<AuthorizationResult>;
 
   constructor(private readonly options: DelegatedAuthorizationOptions) {
-    const { clock } = options;
-    this.cache = new TtlCache({
+    this.reviews = new CachedCalls({
       name: 'delegated_authorization',
-      clock,
+      clock: options.clock,
       maxBytes: MAX_BYTES,
       weigh: ({ reason }) => 2 * reason.length,
+      max: MAX_REVIEWS,
+      waitMillis: WAIT_MILLIS,
     });
-    this.reviews = new BoundedCalls({ clock, max: MAX_REVIEWS, waitMillis: WAIT_MILLIS });
   }
 
   /** The size of the cache. */
   get cached(): { readonly size: number; readonly weight: number } {
-    return this.cache;
+    return this.reviews.cached;
   }
 
   authorize(attributes: AuthorizerAttributes): MaybePromise<AuthorizationResult> {
     if (!attributes.resourceRequest && this.isOpen(attributes.path)) return result('allow', '');
     const spec = reviewSpec(attributes);
     const key = boundedKey(stringifyJson(spec));
-    const known = this.cache.get(key);
-    if (known !== undefined) return known;
-    let answer = this.asking.get(key);
-    if (answer === undefined) {
-      answer = this.ask(key, spec, attributes.user.name).finally(() => this.asking.delete(key));
-      this.asking.set(key, answer);
-    }
-    return answer;
+    const known = this.reviews.known(key);
+    return known ?? this.reviews.shared(key, () => this.ask(key, spec, attributes.user.name)).outcome;
   }
 
   private isOpen(path: string): boolean {
@@ -83,7 +75,7 @@ export class DelegatedAuthorizer implements Authorizer {
       const review = reviewStatus(body, 'v1');
       const decision = review.allowed ? 'allow' : review.denied ? 'deny' : 'no-opinion';
       const answer = result(decision, review.reason);
-      this.cache.set(key, answer, review.allowed ? this.options.allowedTtl : this.options.deniedTtl);
+      this.reviews.remember(key, answer, review.allowed ? this.options.allowedTtl : this.options.deniedTtl);
       this.options.observe('answered');
       return answer;
     } catch (error) {

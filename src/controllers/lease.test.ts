@@ -2,7 +2,8 @@ import { deepCopy, type JsonObject, objectAt } from '../apimachinery/json/json.j
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError } from '../client/cluster-client.js';
 import { FakeClock } from '../../test/fakes/util/clock.js';
-import { clusterLeases, ElectionLease } from './lease.js';
+import { clusterLeases } from '../client/lease.js';
+import { ElectionLease } from './lease.js';
 
 /** A cluster with one Lease. */
 class Cluster {

@@ -1,7 +1,8 @@
-import { deepCopy, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
 import { ApiError } from '../apimachinery/meta/errors.js';
 import { formatMicroTime, type KubeObject } from '../apimachinery/meta/meta.js';
-import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
+import { ClusterError } from '../client/cluster-error.js';
+import { type LeaseStore, writeLease } from '../client/lease.js';
 import type { LoopbackClients } from '../registry/rest/loopback-client.js';
 import { type Clock, sleep } from '../util/clock.js';
 
@@ -11,24 +12,6 @@ const RENEW_MILLIS = 3_000;
 const GIVE_UP_MILLIS = 10_000;
 
 const LEASES = { group: 'coordination.k8s.io', resource: 'leases' };
-
-/** Where the Lease is kept. A write fails with a conflict (409) if somebody else was faster. */
-interface LeaseStore {
-  get(namespace: string, name: string): Promise<KubeObject | undefined>;
-  create(lease: KubeObject): Promise<unknown>;
-  update(lease: KubeObject): Promise<unknown>;
-}
-
-/** The Leases of the cluster that Annex extends. */
-export function clusterLeases(client: Pick<ClusterClient, 'must'>): LeaseStore {
-  const all = (namespace: string): string => `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
-  const path = (namespace: string, name: string): string => `${all(namespace)}/${name}`;
-  return {
-    get: (namespace, name) => client.must('GET', path(namespace, name)),
-    create: (lease) => client.must('POST', all(lease.metadata.namespace ?? ''), lease),
-    update: (lease) => client.must('PUT', path(lease.metadata.namespace ?? '', lease.metadata.name ?? ''), lease),
-  };
-}
 
 /** The server's own Leases. */
 export const localLeases = (clients: LoopbackClients): LeaseStore => clients.for(LEASES);
@@ -92,12 +75,12 @@ export class ElectionLease {
     const began = clock.monotonic();
     try {
       const current = await leases.get(namespace, name);
-      if (current === undefined) await leases.create(this.next(undefined));
-      else if (!this.isFree(current)) {
+      if (current !== undefined && !this.isFree(current)) {
         // Another process holds it: this one no longer leads, however recently it renewed.
         this.renewedAt = -Infinity;
         return false;
-      } else await leases.update(this.next(current));
+      }
+      await writeLease(leases, current, { namespace, name }, this.next(current));
       this.renewedAt = Math.max(this.renewedAt, began);
       return true;
     } catch (error) {
@@ -117,21 +100,19 @@ export class ElectionLease {
     return now - this.seen.since > DURATION_SECONDS * 1000;
   }
 
-  private next(current: KubeObject | undefined): KubeObject {
-    const { clock, identity, name, namespace } = this.options;
+  private next(current: KubeObject | undefined): JsonObject {
+    const { clock, identity } = this.options;
     const before = objectAt(current, 'spec') ?? {};
     const now = formatMicroTime(clock.now());
     const same = before['holderIdentity'] === identity;
     const transitions = Number(before['leaseTransitions'] ?? 0);
-    const spec = {
+    return {
       holderIdentity: identity,
       leaseDurationSeconds: DURATION_SECONDS,
       acquireTime: same ? (before['acquireTime'] ?? now) : now,
       renewTime: now,
       leaseTransitions: same || current === undefined ? transitions : transitions + 1,
     };
-    if (current !== undefined) return { ...deepCopy(current), spec };
-    return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace }, spec };
   }
 
   /** Lets another process acquire the lease at once. */
@@ -141,7 +122,7 @@ export class ElectionLease {
       const current = await leases.get(namespace, name);
       const spec = objectAt(current, 'spec');
       if (current === undefined || spec?.['holderIdentity'] !== identity) return;
-      await leases.update({ ...deepCopy(current), spec: { ...spec, holderIdentity: '' } });
+      await writeLease(leases, current, { namespace, name }, { ...spec, holderIdentity: '' });
     } catch {
       // The lease expires by itself.
     }

@@ -4,7 +4,8 @@ import type { LoopbackClient, LoopbackClients } from '../registry/rest/loopback-
 import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 import { swallowIgnorableErrors } from './errors.js';
-import { ObjectCache, splitKey } from './object-cache.js';
+import { splitKey } from '../registry/generic/store/resource-store.js';
+import { ObjectCache } from './object-cache.js';
 
 export interface NamespacedDefaultOptions {
   readonly clients: LoopbackClients;
@@ -42,12 +43,12 @@ export class NamespacedDefault {
     });
     this.namespaces = new ObjectCache<true>({
       keep: (namespace) => (objectAt(namespace, 'status')?.['phase'] === 'Active' ? true : undefined),
-      changed: (key) => this.queue.add(splitKey(key)[1]),
+      changed: (key) => this.queue.add(splitKey(key).name),
     });
     this.objects = new ObjectCache<boolean>({
       only: name,
       keep: (object) => (object.metadata.name === name ? options.accepts(object) : undefined),
-      changed: (key) => this.queue.add(splitKey(key)[0]),
+      changed: (key) => this.queue.add(splitKey(key).namespace),
     });
   }
 

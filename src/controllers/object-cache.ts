@@ -75,8 +75,3 @@ export class ObjectCache<T> {
 
 /** `namespace/name`, with an empty namespace for cluster-scoped types. */
 export const keyOf = ({ metadata: { namespace = '', name = '' } }: KubeObject): string => `${namespace}/${name}`;
-
-export function splitKey(key: string): readonly [namespace: string, name: string] {
-  const at = key.indexOf('/');
-  return [key.slice(0, at), key.slice(at + 1)];
-}

@@ -1,9 +1,9 @@
+import { isConditionTrue } from '../apimachinery/meta/conditions.js';
 import { type JsonObject, objectsOf } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { missingInDiscovery } from '../adoption/preflight/discovery.js';
 import { discoveredType } from '../adoption/cluster/cluster-definitions.js';
 import type { KubeApiserver, KubeApiservers } from '../adoption/cluster/kube-apiservers.js';
-import { isConditionTrue } from '../registry/customresource/definition.js';
 import { messageOf } from '../util/error-message.js';
 import { NEVER_ABORTED } from '../util/never-aborted.js';
 import type { Cluster } from './cluster.js';

@@ -1,22 +1,95 @@
-import { ApiError, newBadRequest } from '../apimachinery/meta/errors.js';
-import { deepCopy, isObject, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
+import { ApiError, newBadRequest, newApplyConflict } from '../apimachinery/meta/errors.js';
+import { deepCopy, isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../apimachinery/json/json.js';
 import {
   formatGroupVersion,
   formatGroupVersionKind,
   formatTime,
   type KubeObject,
   type ManagedFieldsEntry,
+  quote,
+  goJson,
 } from '../apimachinery/meta/meta.js';
 import type { FieldSet } from '../structured-merge-diff/fieldpath/field-set.js';
 import { type Conflict, ConflictsError } from '../structured-merge-diff/updater.js';
 import { capUpdateManagers } from './cap.js';
-import { conflictError } from './conflict.js';
 import { type Applier, ConversionPending, type FieldManagerOptions } from './interfaces.js';
-import { KUBECTL, lastApplied, updateLastApplied } from './last-applied.js';
-import { Managed } from './managed.js';
+import { Managed, parseIdentifier } from './managed.js';
 import { kindText, StructuredMerge, withoutManagedFields } from './structured-merge.js';
 import { messageOf } from '../util/error-message.js';
 import { isStackOverflow } from '../util/stack-overflow.js';
+import { formatPath } from '../structured-merge-diff/fieldpath/path-element.js';
+
+const ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
+/** The maximum size of all annotations of an object, keys and values, in bytes. */
+const MAX_ANNOTATIONS_BYTES = 256 * 1024;
+
+/** The manager whose applies maintain the annotation of client-side apply and take over its fields. */
+const KUBECTL = 'kubectl';
+
+/** Returns the configuration of the last client-side apply, or undefined if there is none or it cannot be parsed. */
+function lastApplied(object: JsonObject): JsonObject | undefined {
+  const text = stringAt(objectAt(objectAt(object, 'metadata'), 'annotations'), ANNOTATION);
+  if (text === undefined || text === '') return undefined;
+  try {
+    const value = JSON.parse(text) as JsonObject;
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Replaces the configuration of the last client-side apply, if any, with the one being applied. Deletes it if the
+ * annotations would be too large. Modifies the object in place.
+ */
+function updateLastApplied(object: KubeObject, configuration: JsonObject): void {
+  const annotations = objectAt(object.metadata, 'annotations');
+  const before = stringAt(annotations, ANNOTATION);
+  if (annotations === undefined || before === undefined || before === '') return;
+  const text = `${goJson(withoutAnnotation(configuration))}\n`;
+  let bytes = Buffer.byteLength(ANNOTATION) + Buffer.byteLength(text);
+  for (const key in annotations) {
+    const value = annotations[key];
+    if (key !== ANNOTATION && typeof value === 'string') bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+  }
+  if (bytes > MAX_ANNOTATIONS_BYTES) delete annotations[ANNOTATION];
+  else annotations[ANNOTATION] = text;
+}
+
+function withoutAnnotation(configuration: JsonObject): JsonObject {
+  const copy = deepCopy(configuration);
+  const annotations = objectAt(objectAt(copy, 'metadata'), 'annotations');
+  if (annotations !== undefined) delete annotations[ANNOTATION];
+  return copy;
+}
+
+/** Returns the 409 with one cause per field, grouped by the managers that own them. */
+function conflictError(conflicts: readonly Conflict[]): ApiError {
+  const paths = conflicts.map((conflict) => formatPath(conflict.path));
+  const causes = conflicts.map((conflict, i) => ({
+    reason: 'FieldManagerConflict',
+    message: `conflict with ${formatManager(conflict.manager)}`,
+    field: paths[i] ?? '',
+  }));
+  const [only] = causes;
+  if (only !== undefined && causes.length === 1) {
+    return newApplyConflict(causes, `Apply failed with 1 conflict: ${only.message}: ${only.field}`);
+  }
+  const lines: string[] = [];
+  let last: string | undefined;
+  conflicts.forEach(({ manager }, i) => {
+    if (manager !== last) lines.push(`conflicts with ${formatManager(manager)}:`);
+    last = manager;
+    lines.push(`- ${paths[i] ?? ''}`);
+  });
+  return newApplyConflict(causes, `Apply failed with ${String(conflicts.length)} conflicts: ${lines.join('\n')}`);
+}
+
+function formatManager(identifier: string): string {
+  const { manager, operation, apiVersion, subresource } = parseIdentifier(identifier);
+  const name = subresource === '' ? quote(manager) : `${quote(manager)} with subresource ${quote(subresource)}`;
+  return operation === 'Update' ? `${name} using ${apiVersion}` : name;
+}
 
 /** The manager name of an update until it is known whether the update changed anything. */
 const CURRENT_OPERATION = 'current-operation';

@@ -11,7 +11,7 @@ import { goJson } from '../apimachinery/meta/meta.js';
 import type { RuleValidator } from './cel/validator.js';
 import { DefaultValues, applyDefaults, boundOfDefaults } from './defaulting/defaults.js';
 import { coerceEmbedded, validateEmbedded } from './embedded.js';
-import type { DefaultsBound, JsonSchemaProps, ScalePaths, ValidationOptions } from './interfaces.js';
+import type { DefaultsBound, JsonSchemaProps, ScaleSubresource, ValidationOptions } from './interfaces.js';
 import { validateListTypes } from './list-types.js';
 import { defaultsInMetadata, normalizeMetadataDefaults } from './defaulting/metadata-defaults.js';
 import { EMPTY_NODE, type PrebuiltNodes, SchemaNode } from './node.js';
@@ -23,7 +23,7 @@ import { validateValue } from './validate.js';
 export interface CompileOptions {
   /** Builds the validator of the schema's rules. Called once, if there are rules. If absent, rules are not run. */
   readonly compileRules?: ((schema: JsonSchemaProps) => RuleValidator | undefined) | undefined;
-  readonly scale?: ScalePaths | undefined;
+  readonly scale?: ScaleSubresource | undefined;
 }
 
 /**
@@ -34,7 +34,7 @@ export class CompiledSchema {
   private readonly root: SchemaNode;
   private readonly status: SchemaNode;
   private readonly defaults: DefaultValues;
-  private readonly scale: ScalePaths | undefined;
+  private readonly scale: ScaleSubresource | undefined;
   private readonly rules: RuleValidator | undefined;
   private digest: string | undefined;
   private bound: DefaultsBound | undefined;

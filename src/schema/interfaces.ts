@@ -16,7 +16,7 @@ export interface ValidationOptions {
 }
 
 /** The paths of the scale subresource, with their leading dot, as in a CRD. */
-export interface ScalePaths {
+export interface ScaleSubresource {
   readonly specReplicasPath: string;
   readonly statusReplicasPath: string;
   readonly labelSelectorPath?: string | undefined;

@@ -1,7 +1,7 @@
 import { type FieldError, FieldPath, invalid } from '../apimachinery/meta/field-error.js';
 import { goFormat, goTypeName } from '../apimachinery/json/go-format.js';
 import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json/json.js';
-import type { ScalePaths } from './interfaces.js';
+import type { ScaleSubresource } from './interfaces.js';
 
 const MAX_INT32 = 2 ** 31 - 1;
 
@@ -43,10 +43,10 @@ function validateReplicas(object: JsonObject, path: string): FieldError[] {
   return [];
 }
 
-export const validateScaleSpec = (object: JsonObject, scale: ScalePaths): FieldError[] =>
+export const validateScaleSpec = (object: JsonObject, scale: ScaleSubresource): FieldError[] =>
   validateReplicas(object, scale.specReplicasPath);
 
-export function validateScaleStatus(object: JsonObject, scale: ScalePaths): FieldError[] {
+export function validateScaleStatus(object: JsonObject, scale: ScaleSubresource): FieldError[] {
   const errors = validateReplicas(object, scale.statusReplicasPath);
   const { labelSelectorPath } = scale;
   if (labelSelectorPath !== undefined) {

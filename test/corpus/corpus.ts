@@ -9,7 +9,7 @@ import { nameIsDnsSubdomain } from '../../src/apimachinery/validation/names.js';
 import { validateObjectMeta } from '../../src/apimachinery/validation/object-meta.js';
 import { CompiledSchema } from '../../src/schema/compile.js';
 import { compileRules } from '../../src/schema/cel/validator.js';
-import type { ScalePaths } from '../../src/schema/interfaces.js';
+import type { ScaleSubresource } from '../../src/schema/interfaces.js';
 import { readMetadata } from '../../src/schema/metadata.js';
 
 /** A server's response to a manifest. */
@@ -60,7 +60,7 @@ export function servedVersions(crd: JsonObject): Map<string, Served> {
   const served = new Map<string, Served>();
   for (const version of spec['versions'] as JsonObject[]) {
     const subresources = objectAt(version, 'subresources');
-    const scale = objectAt(subresources, 'scale') as (JsonObject & ScalePaths) | undefined;
+    const scale = objectAt(subresources, 'scale') as (JsonObject & ScaleSubresource) | undefined;
     const schema = objectAt(objectAt(version, 'schema'), 'openAPIV3Schema') ?? {};
     served.set(`${stringAt(spec, 'group') ?? ''}/${stringAt(version, 'name') ?? ''}/${kind}`, {
       kind,

@@ -14,6 +14,22 @@ const kubectlPath = 'path' in kubectl ? kubectl.path : '';
 
 const go = spawnSync('go', ['version']).status === 0;
 
+interface Report {
+  readonly summary?: { readonly fail?: number };
+}
+
+const failsOf = ({ summary }: Report): number => summary?.fail ?? 0;
+
+/** Runs all shell blocks of a page in order. Returns their output. */
+async function followed(guide: Guide | undefined, page: string): Promise<string[]> {
+  const printed: string[] = [];
+  for (const { kind, text } of shellBlocks(page)) {
+    if (kind === 'sh server') await guide?.serve(text);
+    else if (kind === 'sh') printed.push((await guide?.run(text)) ?? '');
+  }
+  return printed;
+}
+
 const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8');
 
 suite(`guides on a standalone server${why}`, () => {
@@ -28,15 +44,7 @@ suite(`guides on a standalone server${why}`, () => {
     guide = new Guide(folder, { kubectl: `"${kubectlPath}"` }, { ...names, PORT: await freePort() });
   });
 
-  /** Runs all shell blocks of a page in order. Returns their output. */
-  async function follow(page: string): Promise<string[]> {
-    const printed: string[] = [];
-    for (const { kind, text } of shellBlocks(page)) {
-      if (kind === 'sh server') await guide?.serve(text);
-      else if (kind === 'sh') printed.push((await guide?.run(text)) ?? '');
-    }
-    return printed;
-  }
+  const follow = (page: string): Promise<string[]> => followed(guide, page);
 
   test('standalone.md', async () => {
     const [first = '', token = '', doctor = ''] = await follow('standalone.md');
@@ -64,6 +72,29 @@ suite(`guides on a standalone server${why}`, () => {
     const [doctor = '', reports = ''] = await follow('backup.md');
     expect(doctor.match(/^store: ok \(.*at revision \d+\)$/gm)).toHaveLength(2);
     expect(reports.match(/^reports +sample-/gm)?.length).toBeGreaterThan(2);
+  });
+});
+
+suite(`asking${why}`, () => {
+  let guide: Guide | undefined;
+  const folder = scratchFolder(() => guide?.stop() ?? Promise.resolve());
+
+  test('asking.md', async () => {
+    const names = { DATA_DIR: join(folder, 'data'), KUBECONFIG: join(folder, 'data/admin.kubeconfig') };
+    guide = new Guide(folder, { kubectl: `"${kubectlPath}"` }, { ...names, PORT: await freePort() });
+    const [, ...answers] = await followed(guide, 'asking.md');
+    const lists = answers.map((text) => JSON.parse(text) as { metadata: object; items: readonly Report[] });
+    const [failing, recent, most, count, mention, namespaces] = lists;
+    const all = recent?.items.length ?? 0;
+    expect(all).toBeGreaterThan(2);
+    expect(failing?.items.length).toBeGreaterThan(0);
+    expect(failing?.items.every((report) => failsOf(report) > 0)).toBe(true);
+    const fails = recent?.items.map(failsOf).sort((a, b) => b - a);
+    expect(most?.items.map(failsOf)).toEqual(fails?.slice(0, 2));
+    const { remainingItemCount = 0 } = count?.metadata as { remainingItemCount?: number };
+    expect(remainingItemCount + 1).toBe(failing?.items.length);
+    expect(mention?.items.length).toBeGreaterThan(0);
+    expect(namespaces?.items.length).toBeGreaterThan(2);
   });
 });
 

@@ -13,7 +13,6 @@ const DISK_MIB = 260;
 const FLAGS = ['--replSet', 'rs0', '--wiredTigerEngineConfigString', 'log=(file_max=8MB)'];
 /** The free space on the disk when the test begins to fill it. */
 const ROOM_BYTES = 12 << 20;
-const RECOVERY_MILLIS = 30_000;
 
 const scratch = scratchFolder();
 const why = 'reason' in found ? found.reason : whyNoSmallDisk();
@@ -77,7 +76,6 @@ described("MongoDB's disk is full", () => {
       rmSync(ballast, { force: true });
     }
     await mongod.launch();
-    const begun = performance.now();
     const before = new Map(replicas.map(({ name }) => [name, acknowledged.length]));
     await eventually('both servers write again', () => {
       const again = replicas.every(({ name }) =>
@@ -85,7 +83,6 @@ described("MongoDB's disk is full", () => {
       );
       return Promise.resolve(again ? true : undefined);
     });
-    expect(performance.now() - begun).toBeLessThan(RECOVERY_MILLIS);
     for (const replica of replicas) {
       const { status } = await replica.client.send({ path: '/readyz/store-writes' });
       expect([replica.name, status]).toEqual([replica.name, 200]);

@@ -83,8 +83,8 @@ test('discovery has the storage version hashes of kube-apiserver', async () => {
     digText(entry, 'storageVersionHash'),
   ]);
   expect(Object.fromEntries(hashes)).toEqual({
-    mutatingadmissionpolicies: 'LYmCf+UMVdg=',
-    mutatingadmissionpolicybindings: '90V5FRZZ3Zg=',
+    mutatingadmissionpolicies: 'mHCkTKpUTrE=',
+    mutatingadmissionpolicybindings: 'ZKgZT1uTmZ0=',
     mutatingwebhookconfigurations: 'Sqi0GUgDaX0=',
     validatingadmissionpolicies: '6OxvlMmQ6is=',
     'validatingadmissionpolicies/status': '',

@@ -10,7 +10,7 @@ export type { Bindings, Outcome } from './program.js';
 export type { FunctionDecl, OverloadDecl, StructDecl, VariableDecl } from './declarations.js';
 export { fn, method, overload } from './declarations.js';
 export * as types from './types.js';
-export { Type } from './types.js';
+export { isOptional, Type } from './types.js';
 export {
   ArrayList,
   CelError,

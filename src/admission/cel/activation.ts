@@ -1,12 +1,41 @@
 import { AnswerPending, fromJson, type Bindings, type Value } from '@annex/cel';
 import { withFloats } from '../../apimachinery/json/float.js';
-import type { JsonObject } from '../../apimachinery/json/json.js';
+import { type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 import type { AuthorizerValues } from './authorizer.js';
 import { type CompiledExpression, type Evaluation, evaluateExpression } from '../../expressions/expression.js';
 import { OUT_OF_BUDGET } from '../../expressions/limits.js';
-import { namespaceForExpressions } from './namespace.js';
 import { LazyVariables, type Composition } from './variables.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
+
+const METADATA = [
+  'name',
+  'generateName',
+  'namespace',
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'labels',
+  'annotations',
+  'finalizers',
+];
+
+const known = new WeakMap<JsonObject, JsonObject>();
+
+/** Returns the fields of a namespace that expressions can read. */
+function namespaceForExpressions(namespace: JsonObject): JsonObject {
+  let seen = known.get(namespace);
+  if (seen === undefined) {
+    const metadata: JsonObject = {};
+    const given = objectAt(namespace, 'metadata') ?? {};
+    for (const key of METADATA) if (given[key] !== undefined) metadata[key] = given[key];
+    seen = { metadata, spec: objectAt(namespace, 'spec') ?? {}, status: objectAt(namespace, 'status') ?? {} };
+    known.set(namespace, seen);
+  }
+  return seen;
+}
 
 /** The input of the expressions of one policy or webhook for one request. */
 export interface ActivationInput {

@@ -1,6 +1,6 @@
 import { newInternalError, newNotFound } from '../../apimachinery/meta/errors.js';
 import type { LabelSet } from '../../apimachinery/selectors/labels.js';
-import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes, VersionedResource } from '../interfaces.js';
 import type { NamespaceSource } from '../sources.js';
 import { type MatchCriteria, readable } from './criteria.js';
@@ -8,14 +8,27 @@ import { type Rule, ruleMatches } from './rules.js';
 import { featureGates } from '../../util/feature-gates.js';
 import { type MaybePromise, then } from '../../util/maybe-promise.js';
 
-const EXEMPT = new Set([
-  'ValidatingWebhookConfiguration',
-  'MutatingWebhookConfiguration',
-  'ValidatingAdmissionPolicy',
-  'ValidatingAdmissionPolicyBinding',
-  'MutatingAdmissionPolicy',
-  'MutatingAdmissionPolicyBinding',
+/** The resources of policies and their bindings, which only policies from files match. */
+const POLICY_RESOURCES: ReadonlySet<string> = new Set([
+  'admissionregistration.k8s.io/validatingadmissionpolicies',
+  'admissionregistration.k8s.io/validatingadmissionpolicybindings',
+  'admissionregistration.k8s.io/mutatingadmissionpolicies',
+  'admissionregistration.k8s.io/mutatingadmissionpolicybindings',
 ]);
+
+/** The resources that configure admission, which only webhooks from files match. */
+const CONFIGURATION_RESOURCES: ReadonlySet<string> = new Set([
+  'admissionregistration.k8s.io/validatingwebhookconfigurations',
+  'admissionregistration.k8s.io/mutatingwebhookconfigurations',
+  ...POLICY_RESOURCES,
+]);
+
+const keyOf = ({ group, resource }: GroupResource): string => `${group}/${resource}`;
+
+export const isPolicyResource = (resource: GroupResource): boolean => POLICY_RESOURCES.has(keyOf(resource));
+
+export const isConfigurationResource = (resource: GroupResource): boolean =>
+  CONFIGURATION_RESOURCES.has(keyOf(resource));
 
 /** Authentication and authorization reviews, by group and resource. */
 export const VIRTUAL_RESOURCES: ReadonlySet<string> = new Set([
@@ -27,14 +40,12 @@ export const VIRTUAL_RESOURCES: ReadonlySet<string> = new Set([
   'authorization.k8s.io/subjectaccessreviews',
 ]);
 
-/**
- * Reports whether a request is for the configuration of admission itself, which no webhook may lock, or for a review, which the
- * request of a webhook may need.
- */
-export const isExempt = ({ kind, resource }: AdmissionAttributes): boolean =>
-  (kind.group === 'admissionregistration.k8s.io' && EXEMPT.has(kind.kind)) ||
-  (featureGates.enabled('ExcludeAdmissionWebhookVirtualResources') &&
-    VIRTUAL_RESOURCES.has(`${resource.group}/${resource.resource}`));
+/** Reports whether a request is for a review, which the request of a webhook or policy may need. */
+export const isReview = ({ resource }: AdmissionAttributes): boolean => VIRTUAL_RESOURCES.has(keyOf(resource));
+
+/** Reports whether no webhook is called for a request. */
+export const isExempt = (attributes: AdmissionAttributes): boolean =>
+  featureGates.enabled('ExcludeAdmissionWebhookVirtualResources') && isReview(attributes);
 
 /**
  * Returns the resource and kind under which the criteria match a request, or undefined if they do not. Rules are

@@ -1,8 +1,8 @@
+import { isConditionTrue } from '../../apimachinery/meta/conditions.js';
 import { ADOPTION_LAST_REVISION, ADOPTION_STAGE } from '../protocol/names.js';
 import { type AdoptionStage, isCopy, lastRevisionOf } from '../protocol/stages.js';
 import { deepCopy, objectAt } from '../../apimachinery/json/json.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
-import { isConditionTrue } from '../../registry/customresource/definition.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Revision } from '../../storage/interfaces.js';
 import { type Clock, sleep } from '../../util/clock.js';

@@ -9,7 +9,7 @@ import { HttpsProviderClient } from './http.js';
 import { createCertificate, generateKey, keyPem } from '../../pki/certificates.js';
 import { HttpsTransport } from '../../client/webhook/transport.js';
 import { egressOf } from '../../client/egress/egress.js';
-import { readHostRoots } from '../../client/egress/host-roots.js';
+import { readHostRoots } from '../../client/egress/egress.js';
 
 const notBefore = Date.now() - 60_000;
 const notAfter = Date.now() + 3_600_000;

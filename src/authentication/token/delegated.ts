@@ -1,8 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { isObject, type JsonObject, objectAt, stringAt, stringsOf } from '../../apimachinery/json/json.js';
 import type { Clock } from '../../util/clock.js';
-import { TtlCache } from '../../util/caches/ttl-cache.js';
-import { BoundedCalls } from '../../scheduling/bounded-calls.js';
+import { CachedCalls } from '../../scheduling/cached-calls.js';
 import { responseBytes } from './response-bytes.js';
 import {
   AuthenticationError,
@@ -35,44 +34,30 @@ interface CachedResponse {
 /** Delegates token authentication to the cluster's API server. Caches salted digests, never the tokens themselves. */
 export class DelegatedTokenAuthenticator implements TokenAuthenticator {
   private readonly salt = randomBytes(32).toString('latin1');
-  private readonly known: TtlCache<CachedResponse>;
-  private readonly reviews: BoundedCalls;
-  private readonly inFlight = new Map<string, Promise<AuthenticationResponse | undefined>>();
+  private readonly reviews: CachedCalls<CachedResponse>;
 
   constructor(private readonly options: DelegatedAuthenticationOptions) {
-    const { clock } = options;
-    this.known = new TtlCache({
+    this.reviews = new CachedCalls({
       name: 'delegated_authentication',
-      clock,
+      clock: options.clock,
       maxBytes: MAX_BYTES,
       weigh: ({ answer }) => responseBytes(answer),
-    });
-    const limits = {
       max: MAX_REVIEWS,
       maxPerFlow: MAX_REVIEWS,
       maxWaiting: MAX_WAITING,
       maxWaitingPerFlow: MAX_WAITING,
-    };
-    this.reviews = new BoundedCalls({ clock, waitMillis: WAIT_MILLIS, ...limits });
+      waitMillis: WAIT_MILLIS,
+    });
   }
 
-  authenticateToken(token: string, audiences: readonly string[]): Promise<AuthenticationResponse | undefined> {
+  async authenticateToken(token: string, audiences: readonly string[]): Promise<AuthenticationResponse | undefined> {
     const key = hash('sha256', JSON.stringify([this.salt, token, ...audiences]), 'base64');
-    const known = this.known.get(key);
-    if (known !== undefined) return Promise.resolve(known.answer);
-    let answer = this.inFlight.get(key);
-    if (answer === undefined) {
-      answer = this.postReview(token, audiences, key).finally(() => this.inFlight.delete(key));
-      this.inFlight.set(key, answer);
-    }
+    const known = this.reviews.known(key);
+    const { answer } = known ?? (await this.reviews.shared(key, () => this.postReview(token, audiences, key)).outcome);
     return answer;
   }
 
-  private async postReview(
-    token: string,
-    audiences: readonly string[],
-    key: string,
-  ): Promise<AuthenticationResponse | undefined> {
+  private async postReview(token: string, audiences: readonly string[], key: string): Promise<CachedResponse> {
     let status: JsonObject;
     try {
       const spec: JsonObject = { token, ...(audiences.length > 0 ? { audiences: [...audiences] } : {}) };
@@ -87,8 +72,8 @@ export class DelegatedTokenAuthenticator implements TokenAuthenticator {
       this.options.observe('failed');
       throw new AuthenticationError('the TokenReview request to the cluster failed');
     }
-    const response = responseOf(status);
-    this.known.set(key, { answer: response }, this.options.ttl);
+    const response = { answer: responseOf(status) };
+    this.reviews.remember(key, response, this.options.ttl);
     return response;
   }
 }

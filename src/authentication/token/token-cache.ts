@@ -1,7 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Clock } from '../../util/clock.js';
 import { metricsOf } from '../../util/metrics/metrics.js';
-import { TtlCache } from '../../util/caches/ttl-cache.js';
 import {
   AuthenticationError,
   type AuthenticationResponse,
@@ -9,7 +8,7 @@ import {
 } from '../authenticator/interfaces.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 import { untilAborted } from '../../util/cancellation.js';
-import { BoundedCalls } from '../../scheduling/bounded-calls.js';
+import { CachedCalls } from '../../scheduling/cached-calls.js';
 import { responseBytes } from './response-bytes.js';
 
 const { counter, gauge } = metricsOf();
@@ -47,28 +46,23 @@ interface Answer {
 /** Caches the results of tokens by salted digest. Requests with the same token share one lookup, which no single request can cancel. */
 export class TokenCache implements TokenAuthenticator {
   private readonly salt = randomBytes(32).toString('latin1');
-  private readonly remembered: TtlCache<Answer>;
-  private readonly lookups: BoundedCalls;
-  private readonly pending = new Map<string, Promise<AuthenticationResponse | undefined>>();
+  private readonly lookups: CachedCalls<Answer>;
 
   constructor(
     private readonly inner: TokenAuthenticator,
     private readonly options: TokenCacheOptions,
   ) {
-    const { clock } = options;
-    this.remembered = new TtlCache({
+    this.lookups = new CachedCalls({
       name: 'token',
-      clock,
+      clock: options.clock,
       maxBytes: MAX_BYTES,
       weigh: ({ response }) => responseBytes(response),
-    });
-    const limits = {
       max: MAX_LOOKUPS,
       maxPerFlow: MAX_LOOKUPS,
       maxWaiting: MAX_WAITING,
       maxWaitingPerFlow: MAX_WAITING,
-    };
-    this.lookups = new BoundedCalls({ clock, waitMillis: LOOKUP_MILLIS, ...limits });
+      waitMillis: LOOKUP_MILLIS,
+    });
   }
 
   authenticateToken(
@@ -77,48 +71,39 @@ export class TokenCache implements TokenAuthenticator {
     signal: AbortSignal,
   ): MaybePromise<AuthenticationResponse | undefined> {
     const key = hash('sha256', JSON.stringify([this.salt, token, ...audiences]), 'base64url');
-    const known = this.remembered.get(key);
+    const known = this.lookups.known(key);
     if (known !== undefined) {
       METRICS.requests.withLabelValues('hit').inc();
       return known.response;
     }
     METRICS.requests.withLabelValues('miss').inc();
-    let lookup = this.pending.get(key);
-    if (lookup === undefined) {
-      lookup = this.fetch(key, token, audiences);
-      this.pending.set(key, lookup);
-    }
+    const { outcome } = this.lookups.shared(key, () => this.fetch(key, token, audiences));
     METRICS.active.withLabelValues('blocked').inc();
     const ended = (): Error => new AuthenticationError('the request ended before its token was looked up');
-    return untilAborted(lookup, signal, ended).finally(() => METRICS.active.withLabelValues('blocked').dec());
+    return untilAborted(outcome, signal, ended)
+      .then(({ response }) => response)
+      .finally(() => METRICS.active.withLabelValues('blocked').dec());
   }
 
-  private async fetch(
-    key: string,
-    token: string,
-    audiences: readonly string[],
-  ): Promise<AuthenticationResponse | undefined> {
+  private async fetch(key: string, token: string, audiences: readonly string[]): Promise<Answer> {
     const { clock, successTtl, failureTtl } = this.options;
     const controller = new AbortController();
     const timer = clock.setTimer(LOOKUP_MILLIS, () => controller.abort());
     METRICS.active.withLabelValues('in_flight').inc();
     try {
-      // The lookup must be in `pending` before the authenticator runs.
-      await Promise.resolve();
       // Nobody knows the user of a token before the lookup, so all tokens are one flow.
       const response = await this.lookups.run('', async () =>
         this.inner.authenticateToken(token, audiences, controller.signal),
       );
-      this.remembered.set(key, { response }, response === undefined ? failureTtl : successTtl);
+      this.lookups.remember(key, { response }, response === undefined ? failureTtl : successTtl);
       METRICS.fetches.withLabelValues('ok').inc();
-      return response;
+      return { response };
     } catch (error) {
       METRICS.fetches.withLabelValues('error').inc();
       throw error;
     } finally {
       METRICS.active.withLabelValues('in_flight').dec();
       timer.cancel();
-      this.pending.delete(key);
     }
   }
 }

@@ -2,8 +2,42 @@ import { quote } from '../../apimachinery/meta/meta.js';
 import { SERVICE_ACCOUNT_PREFIX, type UserInfo } from '../../authentication/user/user.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../authorizer/interfaces.js';
 import { PermissionTable } from './permission-table.js';
-import { ruleAllows } from './rules.js';
 import { RBAC_GROUP, type PolicyRule, type RoleRef, type Subject } from './types.js';
+import { trimRight } from '../../util/text/trim.js';
+
+/** Reports whether the rule by itself allows the request. */
+export function ruleAllows(rule: PolicyRule, attributes: AuthorizerAttributes): boolean {
+  if (!has(rule.verbs, attributes.verb)) return false;
+  if (!attributes.resourceRequest) return pathMatches(rule.nonResourceURLs, attributes.path);
+  return (
+    has(rule.apiGroups, attributes.apiGroup) &&
+    resourceMatches(rule.resources, attributes.resource, attributes.subresource) &&
+    (rule.resourceNames.length === 0 || rule.resourceNames.includes(attributes.name))
+  );
+}
+
+function has(list: readonly string[], wanted: string): boolean {
+  for (const item of list) if (item === '*' || item === wanted) return true;
+  return false;
+}
+
+function resourceMatches(list: readonly string[], resource: string, subresource: string): boolean {
+  if (subresource === '') return has(list, resource);
+  for (const item of list) {
+    if (item === '*') return true;
+    if (item.endsWith(subresource) && (item === `${resource}/${subresource}` || item === `*/${subresource}`))
+      return true;
+  }
+  return false;
+}
+
+function pathMatches(urls: readonly string[], path: string): boolean {
+  for (const url of urls) {
+    if (url === path) return true;
+    if (url.endsWith('*') && path.startsWith(trimRight(url, '*'))) return true;
+  }
+  return false;
+}
 
 /** The minimum number of rules from which a role is evaluated with a table instead of a scan. */
 const RULES_TO_INDEX = 8;

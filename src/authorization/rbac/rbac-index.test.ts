@@ -4,7 +4,7 @@ import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { UserInfo } from '../../authentication/user/user.js';
 import type { AuthorizerAttributes } from '../authorizer/interfaces.js';
 import { RbacIndex } from './rbac-index.js';
-import { ruleAllows } from './rules.js';
+import { ruleAllows } from './entries.js';
 import { readRules, type RbacKind } from './types.js';
 
 const user = (name: string, ...groups: string[]): UserInfo => ({ name, uid: '', groups, extra: {} });

@@ -13,9 +13,8 @@ import { ResponseError, type WebhookTransport } from '../../client/webhook/conne
 import { withBackoff } from '../../client/webhook/retries.js';
 import type { MatchConditions } from './match-conditions.js';
 import { readReview, reviewBody, reviewSpec, type ReviewStatus, type ReviewVersion } from './review.js';
-import { BoundedCalls } from '../../scheduling/bounded-calls.js';
-import { SharedCall } from '../../scheduling/shared-call.js';
-import { boundedKey, TtlCache } from '../../util/caches/ttl-cache.js';
+import { CachedCalls } from '../../scheduling/cached-calls.js';
+import { boundedKey } from '../../util/caches/ttl-cache.js';
 import { messageOf } from '../../util/error-message.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
@@ -60,22 +59,21 @@ const RULES: RulesResult = {
  * Concurrent checks with the same attributes share one review. Reviews are bounded in number, and users take turns.
  */
 export class WebhookAuthorizer implements Authorizer, RuleResolver {
-  private readonly cache: TtlCache<ReviewStatus>;
   /** Flows are users. */
-  private readonly reviews: BoundedCalls;
-  private readonly asking = new Map<string, SharedCall<AuthorizationResult>>();
+  private readonly reviews: CachedCalls<AuthorizationResult>;
 
   constructor(
     private readonly options: WebhookOptions,
     private readonly dependencies: WebhookDependencies,
   ) {
-    this.cache = new TtlCache({
+    this.reviews = new CachedCalls({
       name: 'webhook_authorization',
       clock: dependencies.clock,
       maxBytes: CACHE_BYTES,
       weigh: ({ reason }) => 2 * reason.length,
+      max: MAX_REVIEWS,
+      waitMillis: WAIT_MILLIS,
     });
-    this.reviews = new BoundedCalls({ clock: dependencies.clock, max: MAX_REVIEWS, waitMillis: WAIT_MILLIS });
   }
 
   rulesFor(): RulesResult {
@@ -88,17 +86,9 @@ export class WebhookAuthorizer implements Authorizer, RuleResolver {
     if (!match.matches) return NO_OPINION;
     const spec = reviewSpec(attributes);
     const key = boundedKey(stringifyJson(spec));
-    const known = this.cache.get(key);
-    if (known !== undefined) return decide(known);
-    let shared = this.asking.get(key);
-    // A call that all its callers have left is ending.
-    if (shared === undefined || shared.canceled) {
-      const begun = new SharedCall((canceled) => this.decideRemotely(key, spec, attributes, canceled));
-      this.asking.set(key, (shared = begun));
-      void begun.outcome.finally(() => {
-        if (this.asking.get(key) === begun) this.asking.delete(key);
-      });
-    }
+    const known = this.reviews.known(key);
+    if (known !== undefined) return known;
+    const shared = this.reviews.shared(key, (canceled) => this.decideRemotely(key, spec, attributes, canceled));
     return shared.join(signal, () => result(this.options.onError, '', 'the request ended before the webhook answered'));
   }
 
@@ -113,8 +103,9 @@ export class WebhookAuthorizer implements Authorizer, RuleResolver {
       const body = reviewBody(spec, this.options.version);
       const status = await this.ask(body, attributes.user.name, signal);
       const { authorizedTtl, unauthorizedTtl } = this.options;
-      if (mayCache(attributes)) this.cache.set(key, status, status.allowed ? authorizedTtl : unauthorizedTtl);
-      return decide(status);
+      const decision = decide(status);
+      if (mayCache(attributes)) this.reviews.remember(key, decision, status.allowed ? authorizedTtl : unauthorizedTtl);
+      return decision;
     } catch (error) {
       return result(this.options.onError, '', messageOf(error));
     }

@@ -3,7 +3,8 @@ import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { expirationOf, isBootstrapToken, LONGEST_WAIT_MILLIS } from './bootstrap-tokens.js';
 import { swallowIgnorableErrors } from '../errors.js';
-import { ObjectCache, splitKey } from '../object-cache.js';
+import { splitKey } from '../../registry/generic/store/resource-store.js';
+import { ObjectCache } from '../object-cache.js';
 
 interface Token {
   readonly uid: string;
@@ -34,7 +35,7 @@ export class TokenCleaner {
   }
 
   private async sync(key: string): Promise<void> {
-    const [namespace, name] = splitKey(key);
+    const { namespace, name } = splitKey(key);
     const token = this.tokens.get(namespace, name);
     if (token === undefined || token.end === Infinity) return;
     const left = token.end - this.clock.now();

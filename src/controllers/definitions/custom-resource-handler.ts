@@ -1,12 +1,8 @@
+import { isConditionTrue } from '../../apimachinery/meta/conditions.js';
 import { setMaxListeners } from 'node:events';
 import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
 import { deepEqual, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import {
-  type Definition,
-  isConditionTrue,
-  readDefinition,
-  storedType,
-} from '../../registry/customresource/definition.js';
+import { type Definition, readDefinition, storedType } from '../../registry/customresource/definition.js';
 import { CompiledDefinition, compileSliced } from '../../registry/customresource/compiled.js';
 import { customAttributes } from '../../registry/customresource/attributes.js';
 import type { Handover, HandoverReason } from '../../registry/generic/handover.js';

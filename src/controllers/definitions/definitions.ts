@@ -1,6 +1,6 @@
+import { isConditionTrue } from '../../apimachinery/meta/conditions.js';
 import { hasDeletionTimestamp, type KubeObject, groupOf } from '../../apimachinery/meta/meta.js';
 import { deepEqual } from '../../apimachinery/json/json.js';
-import { isConditionTrue } from '../../registry/customresource/definition.js';
 import {
   type Condition,
   computeNamesAccepted,

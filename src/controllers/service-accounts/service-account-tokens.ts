@@ -6,7 +6,8 @@ import { addTo } from '../../util/append.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { swallowIgnorableErrors } from '../errors.js';
-import { ObjectCache, splitKey } from '../object-cache.js';
+import { splitKey } from '../../registry/generic/store/resource-store.js';
+import { ObjectCache } from '../object-cache.js';
 import {
   TOKEN_SECRET_TYPE,
   ACCOUNT_NAME_ANNOTATION,
@@ -60,7 +61,7 @@ export class ServiceAccountTokens {
       keep: (secret) => this.remember(secret),
       changed: (key, { account }) => {
         // The key of a deleted Secret stays until the Secret is reconciled, so that its account forgets it.
-        addTo(this.byAccount, `${splitKey(key)[0]}/${account}`, key);
+        addTo(this.byAccount, `${splitKey(key).namespace}/${account}`, key);
         this.queue.add(key);
       },
     });
@@ -94,7 +95,7 @@ export class ServiceAccountTokens {
 
   private async sync(key: string): Promise<void> {
     await Promise.all([this.secrets.synced, this.accounts.synced]);
-    const [namespace, name] = splitKey(key);
+    const { namespace, name } = splitKey(key);
     const secret = this.secrets.get(namespace, name);
     if (secret === undefined) {
       await this.forgetEverywhere(namespace, name, key);
@@ -145,7 +146,7 @@ export class ServiceAccountTokens {
     for (const [owner, keys] of this.byAccount) {
       if (!keys.delete(key)) continue;
       if (keys.size === 0) this.byAccount.delete(owner);
-      await swallowIgnorableErrors(() => this.forget(namespace, splitKey(owner)[1], name));
+      await swallowIgnorableErrors(() => this.forget(namespace, splitKey(owner).name, name));
     }
   }
 

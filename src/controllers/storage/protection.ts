@@ -4,7 +4,8 @@ import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { exceptConflicts } from '../errors.js';
-import { keyOf, splitKey } from '../object-cache.js';
+import { splitKey } from '../../registry/generic/store/resource-store.js';
+import { keyOf } from '../object-cache.js';
 
 export interface ProtectionOptions {
   /** The name of the work queue in metrics. */
@@ -51,7 +52,8 @@ export class StorageProtection {
 
   private async sync(key: string): Promise<void> {
     const { client, finalizer } = this.options;
-    const object = await client.get(...splitKey(key));
+    const { namespace, name } = splitKey(key);
+    const object = await client.get(namespace, name);
     if (object === undefined || !this.isCandidate(object) || (await this.options.isUsed(object))) return;
     const finalizers = object.metadata.finalizers?.filter((other) => other !== finalizer) ?? [];
     await client.update({ ...object, metadata: { ...object.metadata, finalizers } });

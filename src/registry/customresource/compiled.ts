@@ -3,7 +3,7 @@ import { type JsonObject, stringAt, textAt } from '../../apimachinery/json/json.
 import { PREPARED_RULES_PARTS } from '../../scheduling/thresholds.js';
 import { compileRules } from '../../schema/cel/validator.js';
 import { CompiledSchema } from '../../schema/compile.js';
-import type { ScalePaths } from '../../schema/interfaces.js';
+import type { ScaleSubresource } from '../../schema/interfaces.js';
 import type { PrebuiltNodes } from '../../schema/node.js';
 import { buildNodesInSteps } from '../../schema/sliced.js';
 import { customResourceType, type Type } from '../../structured-merge-diff/schema/custom-resource.js';
@@ -72,7 +72,7 @@ function compileVersion(definition: Definition, version: DefinitionVersion, made
   };
 }
 
-export function readScale(version: DefinitionVersion): ScalePaths | undefined {
+export function readScale(version: DefinitionVersion): ScaleSubresource | undefined {
   if (version.scale === undefined) return undefined;
   const labelSelectorPath = stringAt(version.scale, 'labelSelectorPath');
   return {

@@ -1,4 +1,3 @@
-import { conditionsOf } from '../../apimachinery/meta/conditions.js';
 import { type JsonObject, objectAt, objectsOf, stringAt, stringsOf, textAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { StoredType } from '../generic/store/resource-store.js';
@@ -88,10 +87,4 @@ function readVersion(version: JsonObject): DefinitionVersion {
     columns: objectsOf(version['additionalPrinterColumns']),
     selectableFields: objectsOf(version['selectableFields']).map((field) => textAt(field, 'jsonPath')),
   };
-}
-
-/** Reports whether a condition of a definition has the status True. */
-export function isConditionTrue(crd: KubeObject, type: string): boolean {
-  const conditions = conditionsOf(crd);
-  return conditions.some((condition) => condition['type'] === type && condition['status'] === 'True');
 }

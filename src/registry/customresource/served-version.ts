@@ -4,17 +4,42 @@ import { FieldManager } from '../../managedfields/field-manager.js';
 import { createScaleFieldManager } from '../../managedfields/scale.js';
 import { simplePath } from '../../schema/scale.js';
 import type { Clock } from '../../util/clock.js';
-import type { Strategy } from '../rest/interfaces.js';
+import type { Strategy, ApiResourceEntry } from '../rest/interfaces.js';
 import type { ScalePaths, ServedSubresources, ServedVersion } from '../rest/served.js';
 import { customAdmissionView } from './admission-view.js';
 import { dropEmptyMetadata, readDeletion } from './applied-metadata.js';
 import { readScale } from './compiled.js';
 import type { Definition, DefinitionVersion } from './definition.js';
-import { discoveryEntries, VERBS } from './discovery.js';
 import { gvkOf, strategyOptions } from './resource-type.js';
 import type { ServeOptions, VersionParts } from './serve-options.js';
 import { storageCodec } from './storage-codec.js';
 import { customResourceStrategy, customStatusStrategy, STATUS_RESETS } from './strategy.js';
+import { storageVersionHash } from '../generic/store/storage-version-hash.js';
+
+const VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
+const SUBRESOURCE_VERBS = ['get', 'patch', 'update'];
+
+/** Returns the discovery entries of a version: the resource and its subresources. */
+function discoveryEntries(definition: Definition, version: DefinitionVersion): ApiResourceEntry[] {
+  const { names, namespaced, group } = definition;
+  const entry: ApiResourceEntry = {
+    name: names.plural,
+    singularName: names.singular,
+    namespaced,
+    kind: names.kind,
+    verbs: VERBS,
+    shortNames: names.shortNames,
+    categories: names.categories,
+    storageVersionHash: storageVersionHash(group, definition.storageVersion, names.kind),
+  };
+  const entries = [entry];
+  const base = { singularName: '', namespaced, verbs: SUBRESOURCE_VERBS };
+  if (version.hasStatus) entries.push({ ...base, name: `${names.plural}/status`, kind: names.kind });
+  if (version.scale !== undefined) {
+    entries.push({ ...base, name: `${names.plural}/scale`, kind: 'Scale', group: 'autoscaling', version: 'v1' });
+  }
+  return entries;
+}
 
 const PATCH_TYPES = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml'];
 

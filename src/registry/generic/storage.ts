@@ -1,5 +1,5 @@
 import type { RequestContext } from '../../request/context.js';
-import type { CachedObject, Watcher, WatchReceiver, WhileAway } from '../../storage/cacher/interfaces.js';
+import type { CachedObject, Watcher, WatchReceiver, WhileAway, ReadAt } from '../../storage/cacher/interfaces.js';
 import type { StoreBackend } from '../../storage/interfaces.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 import type { ServedVersion } from '../rest/served.js';
@@ -18,13 +18,68 @@ import type {
   WatchOptions,
   WriteResult,
 } from '../rest/storage.js';
-import { getObject } from './get.js';
 import { listObjects } from './list.js';
 import { instrumentStore } from './store/instrumented-store.js';
-import type { ResourceStore } from './store/resource-store.js';
-import { deleteUndecodable } from './unsafe-delete.js';
+import type { ResourceStore, StoredType } from './store/resource-store.js';
 import { watchObjects } from './watch.js';
 import { create, patch, remove, removeListed, update } from './write.js';
+import { newConflict, newNotFound } from '../../apimachinery/meta/errors.js';
+import { decodeIfSound } from '../../storage/detached-object.js';
+import { timed } from '../../util/metrics/stopwatch.js';
+import { parseListResourceVersion, parseResourceVersion } from '../../storage/resource-version.js';
+
+/**
+ * Returns an object in the state that `resourceVersion` asks for. Returns a promise only if there is something to wait for: most
+ * gets are served at once.
+ */
+function getObject(
+  store: ResourceStore,
+  context: RequestContext,
+  namespace: string,
+  name: string,
+  resourceVersion: string,
+  whileAway?: WhileAway,
+): MaybePromise<CachedObject> {
+  const key = store.key(namespace, name);
+  const read = readAt(resourceVersion, store.type);
+  const at: ReadAt = read.mode === 'most-recent' && whileAway !== undefined ? { ...read, whileAway } : read;
+  return store.getNow(key, at) ?? timed(context.stopwatch, 'etcd', () => store.get(key, name, at, resourceVersion));
+}
+
+/** Returns the state that a get must read (spec: List and get semantics). */
+function readAt(resourceVersion: string, { uncached = false }: StoredType): ReadAt {
+  if (resourceVersion === '') return { mode: 'most-recent' };
+  // Without a watch cache, a get rejects invalid versions as a list does.
+  const revision = uncached ? parseListResourceVersion(resourceVersion) : parseResourceVersion(resourceVersion);
+  return revision === 0 ? { mode: 'any' } : { mode: 'not-older-than', revision, atOnce: uncached };
+}
+
+const DECODABLE = 'unsafe deletion is not allowed because the object is decodable from storage';
+
+/**
+ * Removes an object that cannot be decoded, without preconditions, admission or finalizers, which are unknown. Refuses an object that
+ * is readable, which must be deleted the usual way. A dry run only tells whether the object would be removed.
+ */
+async function deleteUndecodable(
+  store: ResourceStore,
+  namespace: string,
+  name: string,
+  dryRun: boolean,
+): Promise<void> {
+  const key = store.key(namespace, name);
+  let current = await store.getLatest(key);
+  for (;;) {
+    if (current === undefined) throw newNotFound(store.groupResource, name);
+    if (decodeIfSound(current) !== undefined) {
+      const shown = `Key: ${store.displayKey(key)}, ResourceVersion: 0, AdditionalErrorMsg: ${DECODABLE}`;
+      throw newConflict(store.groupResource, name, `StorageError: invalid object, Code: 4, ${shown}`);
+    }
+    if (dryRun) return;
+    const result = await store.remove(key, current);
+    if (result.outcome === 'committed') return;
+    current = result.current;
+  }
+}
 
 /** The verbs of one version of a stored type (apiserver, genericregistry.Store). */
 export class GenericStorage implements StandardStorage {
@@ -54,7 +109,9 @@ export class GenericStorage implements StandardStorage {
   }
 
   watch(context: RequestContext, namespace: string, options: WatchOptions, receiver: WatchReceiver): Promise<Watcher> {
-    return watchObjects(this.timed(context), namespace, options, receiver, this.watchesEnd);
+    const { watchesEnd } = this;
+    const flow = context.user.name;
+    return watchObjects(this.timed(context), namespace, options, receiver, { watchesEnd, flow });
   }
 
   create(request: CreateRequest): Promise<WriteResult> {

@@ -21,7 +21,7 @@ export async function watchObjects(
   namespace: string,
   options: WatchOptions,
   receiver: WatchReceiver,
-  watchesEnd: AbortSignal | undefined,
+  { watchesEnd, flow }: { readonly watchesEnd?: AbortSignal | undefined; readonly flow?: string | undefined },
 ): Promise<Watcher> {
   if (handoverReason(watchesEnd) !== undefined) {
     receiver.ended(relistElsewhere());
@@ -29,7 +29,7 @@ export async function watchObjects(
   }
   let watcher: Watcher;
   try {
-    watcher = await store.cache.watch(checkedStart(store, namespace, options), receiver);
+    watcher = await store.cache.watch({ ...checkedStart(store, namespace, options), flow }, receiver);
   } catch (error) {
     const interpreted = interpretStorageError(error, 'watch', options.resourceVersion) as Error;
     if (!(error instanceof StorageError) || (error.code !== 'compacted' && error.code !== 'too-large'))

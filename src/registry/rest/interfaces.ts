@@ -170,8 +170,6 @@ export interface ResourceType extends KindDescription {
   readonly registryPath?: string | undefined;
   /** True if kube-apiserver reads the type without a watch cache: some errors differ, and no read waits for a future revision. */
   readonly uncached?: boolean | undefined;
-  /** The version that discovery's storageVersionHash is computed from, if kube-apiserver stores another one than `storageVersion`. */
-  readonly announcedStorageVersion?: string | undefined;
   /** True for namespaces: for admission, each namespace is in itself. */
   readonly isNamespace?: boolean | undefined;
   /** Returns the labels and selectable fields of an object. */

@@ -33,7 +33,7 @@ export function readFile(path: string, what: string): string {
 }
 
 /** Replaces the file atomically. Only its owner may read it. */
-export function writePrivateFile(path: string, content: string): void {
+function writePrivateFile(path: string, content: string): void {
   const temporary = `${path}.tmp`;
   writeFileSync(temporary, content, { mode: 0o600 });
   renameSync(temporary, path);

@@ -9,7 +9,8 @@ import type { AdoptionWrites } from '../../adoption/handover/adoption-writes.js'
 import type { AdoptedDefinitions } from '../../adoption/handover/adopted-definitions.js';
 import { KubeApiservers } from '../../adoption/cluster/kube-apiservers.js';
 import { ReplicaStages, type Stages } from '../../adoption/replica-stages.js';
-import { clusterLeases, ElectionLease } from '../../controllers/lease.js';
+import { clusterLeases } from '../../client/lease.js';
+import { ElectionLease } from '../../controllers/lease.js';
 import { ADOPTIONS } from '../../registry/builtin/kubeannex/adoptions.js';
 import { RESOURCE_DEFINITIONS } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import type { LoopbackClients, ResourceEventHandler } from '../../registry/rest/loopback-client.js';

@@ -4,7 +4,7 @@ import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../../admission/chain.js';
 import { AdmissionMetrics } from '../../admission/metrics.js';
 import type { AdmissionChain, AdmissionPlugin } from '../../admission/interfaces.js';
-import type { NamespaceSource, ParamSource } from '../../admission/sources.js';
+import type { AdmissionSources, ConfigurationSource, NamespaceSource, ParamSource } from '../../admission/sources.js';
 import { AdoptedDefinitions } from '../../adoption/handover/adopted-definitions.js';
 import { adoptionGate } from '../../adoption/handover/adoption-gate.js';
 import { AdoptionWrites } from '../../adoption/handover/adoption-writes.js';
@@ -32,13 +32,14 @@ import { aggregatedPlugins } from './admission/aggregated-plugins.js';
 import { ClusterAdmission } from './admission/cluster-admission.js';
 import type { AggregationMetrics } from '../metrics/aggregation-metrics.js';
 import { linkCallbacks } from '../health/cluster-links.js';
-import { type AdmissionWebhookClients, admissionWebhookClients } from './admission/webhook-clients.js';
+import { type ConfiguredAdmission, configuredAdmission } from './admission/configured-admission.js';
 import { conversions, resolveByDns } from './access/conversion-webhooks.js';
 import { groupVersions } from '../http/documents/group-versions.js';
 import { advertisedAddress, hostPort } from '../http/host-address.js';
 import { reviewTtl } from '../options/aggregation-options.js';
 import { adoptions } from './adoptions.js';
 import { errorLogger } from './controllers.js';
+import { lookAfterPeers } from './lost-peers.js';
 import { clusterOutage } from './outage.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
@@ -81,7 +82,8 @@ export async function buildAggregatedPlane(
   foundation.install([resourceDefinitionType((type) => foundation.registry.storeOf(type)?.cache.size())]);
   const namespaces = new ClusterNamespaces(client);
   const quotas = new ClusterQuotas(client);
-  const webhooks = await admissionWebhookClients({ options, clock, logger, resolve: resolveByDns });
+  const { registry } = context;
+  const webhooks = await configuredAdmission({ options, clock, logger, registry, resolve: resolveByDns });
   const gates = adoptionGates();
   const { admission, followed } = clusterAdmission(context, dependencies, {
     gate: adoptionGate(gates.adopted, RESOURCE_DEFINITIONS),
@@ -197,6 +199,7 @@ function registrationOf(
     });
   };
   const register = (): Promise<void> => {
+    lookAfterPeers({ options, clock, logger }, clients.main, metrics.links, services, signal);
     const changed = (): void => services.changed();
     const attachment = (): void => {
       if (detached.isDetached) reportDetached(logger, registration, served());
@@ -226,8 +229,28 @@ interface ClusterAdmissionParts {
   readonly namespaces: NamespaceSource;
   readonly quotas: AdmissionPlugin;
   readonly ownParams: ParamSource;
-  readonly webhooks: AdmissionWebhookClients;
+  readonly webhooks: ConfiguredAdmission;
 }
+
+const EMPTY: ConfigurationSource = {
+  generation: 0,
+  objects: () => [],
+  synced: () => true,
+  whenSynced: () => Promise.resolve(),
+  subscribe: () => () => undefined,
+};
+
+/** Returns the sources of a server that takes configurations only from files. */
+const noSources = (namespaces: NamespaceSource): AdmissionSources => ({
+  mutatingWebhooks: EMPTY,
+  validatingWebhooks: EMPTY,
+  mutatingPolicies: EMPTY,
+  mutatingPolicyBindings: EMPTY,
+  validatingPolicies: EMPTY,
+  validatingPolicyBindings: EMPTY,
+  params: { open: () => undefined, retain: () => undefined },
+  namespaces,
+});
 
 /** Builds the admission chain, with the webhooks and policies of the cluster unless --admission-from-cluster=false. */
 function clusterAdmission(
@@ -236,6 +259,7 @@ function clusterAdmission(
   { gate, ownParams, ...parts }: ClusterAdmissionParts,
 ): { admission: AdmissionChain; followed: ClusterAdmission | undefined } {
   const { namespaces } = parts;
+  const { files } = parts.webhooks;
   const client = clients.main;
   const followed = options.admissionFromCluster
     ? new ClusterAdmission({ client, clock, logger, metrics, links, namespaces, ownParams })
@@ -252,7 +276,8 @@ function clusterAdmission(
     clock,
     logger,
     metrics: registry,
-    sources: followed?.sources,
+    sources: followed?.sources ?? (Object.keys(files).length > 0 ? noSources(namespaces) : undefined),
+    files,
   });
   const admission = admissionChain([gate, groups, ...plugins], new AdmissionMetrics(registry, () => clock.monotonic()));
   return { admission, followed };

@@ -13,7 +13,7 @@ import { type Authorization, makeAuthorization } from './access/authorization.js
 import { installComputed, reviewKinds } from '../../registry/builtin/install.js';
 import type { Authorities } from './startup/hook-context.js';
 import { resolveByServices } from './access/conversion-webhooks.js';
-import { admissionWebhookClients } from './admission/webhook-clients.js';
+import { configuredAdmission } from './admission/configured-admission.js';
 import { localSources, paramAccess } from './admission/local-sources.js';
 import { StandaloneHooks } from './startup/post-start-hooks.js';
 import { STANDALONE } from '../../storage/mongodb/documents.js';
@@ -72,10 +72,11 @@ export async function buildControlPlane(
   const clients = (fieldManager: string, user?: UserInfo): LocalClients =>
     new LocalClients({ registry, admission, clock, fieldManager, ...(user !== undefined && { user, authorizer }) });
   const own = (): LocalClients => clients('kube-apiserver');
-  const webhooks = await admissionWebhookClients({
+  const webhooks = await configuredAdmission({
     options,
     clock,
     logger,
+    registry: context.registry,
     resolve: resolveByServices(() => own().for({ group: '', resource: 'services' })),
   });
   const plugins = standalonePlugins({
@@ -88,6 +89,7 @@ export async function buildControlPlane(
     clients: own,
     metrics: context.registry,
     webhooks,
+    files: webhooks.files,
   });
   const admission = admissionChain(plugins, new AdmissionMetrics(context.registry, () => clock.monotonic()));
   accounts.labelUsedSecrets(own().for({ group: '', resource: 'secrets' }));

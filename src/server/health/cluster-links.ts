@@ -14,6 +14,7 @@ const LINKS = {
   owner: 'APIServices will not be garbage-collected with their owner',
   detached: 'annex detach has no effect on this replica',
   peers: 'a replica that alone loses MongoDB stays ready',
+  replicas: 'requests wait longer when the node of another replica is lost',
   'serving-certificate': 'the cluster may reject connections to the server',
 } as const;
 

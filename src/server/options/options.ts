@@ -277,7 +277,7 @@ export const FLAGS = {
     'admission-control-config-file',
     text,
     '',
-    'File with an AdmissionConfiguration, which names the kubeconfigs with the credentials for admission webhooks.',
+    'File with an AdmissionConfiguration, which names the kubeconfigs with the credentials for admission webhooks, and the folders with policies and webhook configurations.',
   ),
   controllers: controllers(
     'controllers',

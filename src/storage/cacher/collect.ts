@@ -16,8 +16,10 @@ export interface Collected<T> {
 
 /** Collects the objects of a page from those that are selected, which it gets in the order of their keys. */
 export interface Collector<T> {
-  /** Takes the next object. Returns true if no others are needed. */
-  take(object: T): boolean;
+  /** Takes the next object, with its key of the order if that is known. Returns true if no others are needed. */
+  take(object: T, key?: Uint8Array): boolean;
+  /** Counts the next object if its key tells that it is not on the page, so that the object need not be read. */
+  skips(key: Uint8Array | undefined): boolean;
   /** `isComplete`: no objects follow those that were looked at. */
   finish(isComplete: boolean): Collected<T>;
 }
@@ -85,12 +87,15 @@ class FirstByKey<T> implements Collector<T> {
 
   take(object: T): boolean {
     const { items, limit } = this;
-    if (items.length === limit && limit > 0) {
-      this.beyond++;
-      return false;
-    }
+    if (this.skips()) return false;
     items.push(object);
     return items.length === limit && !this.counts;
+  }
+
+  skips(): boolean {
+    if (this.limit === 0 || this.items.length < this.limit) return false;
+    this.beyond++;
+    return true;
   }
 
   finish(isComplete: boolean): Collected<T> {
@@ -126,9 +131,19 @@ class Ordered<T extends CachedObject> implements Collector<T> {
     this.after = last && { object: last, key: order.keyOf(last) };
   }
 
-  take(object: T): boolean {
+  skips(key: Uint8Array | undefined): boolean {
     const { heap, limit, after } = this;
-    const entry = { object, key: this.order.keyOf(object) };
+    if (key === undefined) return false;
+    if (after !== undefined && Buffer.compare(key, after.key) < 0) return true;
+    const [top] = heap;
+    if (limit === 0 || heap.length < limit || top === undefined || Buffer.compare(key, top.key) <= 0) return false;
+    this.count++;
+    return true;
+  }
+
+  take(object: T, known?: Uint8Array): boolean {
+    const { heap, limit, after } = this;
+    const entry = { object, key: known ?? this.order.keyOf(object) };
     if (after !== undefined && compareEntries(entry, after) <= 0) return false;
     this.count++;
     if (limit === 0) {

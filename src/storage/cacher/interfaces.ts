@@ -14,6 +14,8 @@ export interface CachedObject extends StoredObject {
   readonly incomplete: boolean;
   /** Decodes the bytes (a new object on every call, including the resourceVersion); throws StorageError 'corrupt'. */
   decode(): JsonObject;
+  /** Calls `read` with the bytes, which are valid only until it returns. Present if this avoids a copy of them. */
+  withBytes?<T>(read: (bytes: Uint8Array) => T): T;
   /** Returns the bytes of a representation, which are kept under its id while the cache budget lasts. */
   render(representation: Representation): Uint8Array;
 }

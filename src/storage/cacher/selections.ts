@@ -23,7 +23,7 @@ export class Selector {
   constructor(
     predicate: ObjectPredicate,
     attributes: number,
-    private readonly budget: Budget,
+    readonly budget: Budget,
   ) {
     this.selectors = predicate.condition?.selectors ?? predicate;
     this.condition = predicate.condition?.of;

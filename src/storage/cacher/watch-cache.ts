@@ -36,7 +36,7 @@ export class WatchCache implements ResourceCache {
   private readonly watchers: Watchers;
   private readonly listeners = new Set<() => void>();
   /** The number of times that `retype` has replaced the type. */
-  private retyped = 0;
+  retyped = 0;
   private phase: Phase = UNLOADED;
   /** The start of the last load or retyping, in monotonic milliseconds. */
   private begun = 0;
@@ -62,7 +62,7 @@ export class WatchCache implements ResourceCache {
         this.load();
       },
     );
-    this.watchers = new Watchers(shared, this.objects.source, () => this.revision());
+    this.watchers = new Watchers(shared, this.objects.source, this);
     this.stored = new BackendReads(shared, this.objects.source, () => {
       if (this.phase.name === 'closed') throw this.phase.error;
       if (this.phase.name === 'unloaded') this.load();

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Db, MongoClient } from 'mongodb';
 import type { Clock } from '../../util/clock.js';
 import { StorageError } from '../errors.js';
-import type { Revision } from '../interfaces.js';
+import type { Revision, RevisionLookup } from '../interfaces.js';
 import { Appender } from './commit/appender.js';
 import { Committer } from './commit/committer.js';
 import { Writers } from './commit/writers.js';
@@ -11,7 +11,7 @@ import { logPlace, MAIN_LOG, metaOf, statesOf, WRITERS, type LogPlace } from './
 import { Backlog } from './following/backlog.js';
 import { Continuity } from './following/continuity.js';
 import { LogFollower } from './following/follower.js';
-import { KnownStates, type RevisionLookup } from './following/known-states.js';
+import { KnownStates } from './following/known-states.js';
 import { layoutText, LogLayout } from './layout.js';
 import { newestBatch } from './log/read.js';
 import type { MongoOptions } from './options.js';

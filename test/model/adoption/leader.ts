@@ -95,7 +95,10 @@ export class Leader {
         this.world.set({ annex: true });
       }),
     awaitRoute: () => this.until(() => this.world.servers.every(({ known }) => known.annex)),
-    stopServing: () => this.now(() => this.world.set({ served: false })),
+    stopServing: () =>
+      this.status.state === 'Switching' && this.world.isDenied
+        ? this.until(() => false)
+        : this.now(() => this.world.set({ served: false })),
     openGate: () =>
       this.now(() => {
         this.world.bring('Served');

@@ -78,6 +78,8 @@ export class World {
   fenceIdentity = 0;
   /** A webhook converts the type: it is loaded only when the group goes back, since nothing could be written through the back door. */
   readonly isConverted: boolean;
+  /** A policy of users denies changes of the definition, so a switch is given up after its route. */
+  readonly isDenied: boolean;
   wanted: 'Annex' | 'Cluster' = 'Cluster';
   /** Uids whose deletion was acknowledged. */
   private readonly dead = new Set<string>();
@@ -116,6 +118,7 @@ export class World {
     private readonly leader: (world: World) => Party,
   ) {
     this.random = new Random(seed);
+    this.isDenied = seed % 16 === 0;
     this.isConverted = this.random.once(3);
     this.parties = new Parties(this.random, { once: 40, longOnce: 10, short: 60 });
     this.servers = [0, 1].map(() => ({

@@ -7,7 +7,7 @@ import type { ResourceCache } from '../../../src/storage/cacher/interfaces.js';
 import { WorkingSet } from '../../../src/storage/cacher/tree/working-set.js';
 import { StorageError } from '../../../src/storage/errors.js';
 import type { Revision } from '../../../src/storage/interfaces.js';
-import { changesAfter } from '../../../src/storage/mongodb/cold/changes.js';
+import { changesAfter } from '../../../src/storage/mongodb/cold/backend.js';
 import { PLACE, RECORD } from '../../../src/storage/mongodb/cold/records.js';
 import { ColdType } from '../../../src/storage/mongodb/cold/type.js';
 import type { FakeClock } from '../../fakes/util/clock.js';

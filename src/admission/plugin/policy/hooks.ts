@@ -1,5 +1,6 @@
 import { objectAt, stringAt, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
 import type { GroupResource, GroupVersionKind, KubeObject } from '../../../apimachinery/meta/meta.js';
+import { isPolicyResource } from '../../matching/match.js';
 import { mayMatchResource, policyCriteria, type MatchCriteria } from '../../matching/criteria.js';
 import type { ConfigurationSource } from '../../sources.js';
 import { append } from '../../../util/append.js';
@@ -55,29 +56,49 @@ export function kindOfParams({ apiVersion, kind }: ParamKind): GroupVersionKind 
   return { group: slash < 0 ? '' : apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1), kind };
 }
 
-/** The policies that have bindings, indexed by the resource of a request. */
+/** Policies and their bindings. */
+export interface PolicySources {
+  readonly policies: ConfigurationSource;
+  readonly bindings: ConfigurationSource;
+}
+
+/** Returns the policies and bindings from files, if there are any. */
+export const policyFiles = (
+  policies: ConfigurationSource | undefined,
+  bindings: ConfigurationSource | undefined,
+): PolicySources | undefined => (policies === undefined || bindings === undefined ? undefined : { policies, bindings });
+
+/**
+ * The policies that have bindings, indexed by the resource of a request. Those from files come first. A binding belongs to a policy of
+ * the same origin.
+ */
 export class PolicyHooks<C extends CompiledPolicy> {
   private readonly compiled = new WeakMap<KubeObject, C>();
   private readonly read = new WeakMap<KubeObject, Binding>();
   private hooks: readonly PolicyHook<C>[] = [];
   /** Hooks by `group/resource`; rebuilt after every change. */
   private byResource = new Map<string, readonly PolicyHook<C>[]>();
-  private policyGeneration = -1;
-  private bindingGeneration = -1;
+  private fixed: readonly PolicyHook<C>[] = [];
+  private generation = -1;
 
   constructor(
-    private readonly policies: ConfigurationSource,
-    private readonly bindings: ConfigurationSource,
+    private readonly stored: PolicySources,
+    private readonly files: PolicySources | undefined,
     /** Called once per revision of a policy that has a binding. */
     private readonly compile: (policy: KubeObject) => C,
   ) {}
 
   synced(): boolean {
-    return this.policies.synced() && this.bindings.synced();
+    return this.stored.policies.synced() && this.stored.bindings.synced();
   }
 
   async whenSynced(): Promise<void> {
-    await Promise.all([this.policies.whenSynced(), this.bindings.whenSynced()]);
+    await Promise.all([this.stored.policies.whenSynced(), this.stored.bindings.whenSynced()]);
+  }
+
+  /** Reports whether the policies that may match requests for a resource are known. */
+  isReadyFor(resource: GroupResource): boolean {
+    return this.synced() || isPolicyResource(resource);
   }
 
   /** Returns the policies that may match a request for the resource. */
@@ -87,7 +108,8 @@ export class PolicyHooks<C extends CompiledPolicy> {
     const key = `${group}/${resource}`;
     let found = this.byResource.get(key);
     if (found === undefined) {
-      found = this.hooks.filter(
+      const eligible = isPolicyResource({ group, resource }) ? this.fixed : this.hooks;
+      found = eligible.filter(
         ({ policy: { criteria } }) => criteria === undefined || mayMatchResource(criteria, { group, resource }),
       );
       this.byResource.set(key, found);
@@ -104,25 +126,31 @@ export class PolicyHooks<C extends CompiledPolicy> {
   }
 
   subscribe(listener: () => void): void {
-    this.policies.subscribe(listener);
-    this.bindings.subscribe(listener);
+    this.stored.policies.subscribe(listener);
+    this.stored.bindings.subscribe(listener);
   }
 
   private refresh(): void {
-    const { policies, bindings } = this;
-    if (policies.generation === this.policyGeneration && bindings.generation === this.bindingGeneration) return;
-    this.policyGeneration = policies.generation;
-    this.bindingGeneration = bindings.generation;
+    const { stored, files } = this;
+    const sources = [stored.policies, stored.bindings, files?.policies, files?.bindings];
+    const generation = sources.reduce((sum, source) => sum + (source?.generation ?? 0), 0);
+    if (generation === this.generation) return;
+    this.generation = generation;
+    this.fixed = files === undefined ? [] : this.pair(files);
+    this.hooks = [...this.fixed, ...this.pair(stored)];
+    this.byResource = new Map();
+  }
+
+  private pair({ policies, bindings }: PolicySources): PolicyHook<C>[] {
     const byPolicy = new Map<string, Binding[]>();
     for (const object of bindings.objects()) {
       const binding = this.binding(object);
       append(byPolicy, binding.policyName, binding);
     }
-    this.hooks = policies.objects().flatMap((policy) => {
+    return policies.objects().flatMap((policy) => {
       const own = byPolicy.get(policy.metadata.name ?? '');
       return own === undefined ? [] : [{ policy: this.policy(policy), bindings: own }];
     });
-    this.byResource = new Map();
   }
 
   private policy(policy: KubeObject): C {

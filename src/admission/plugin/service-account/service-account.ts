@@ -1,5 +1,5 @@
 import { newNotFound } from '../../../apimachinery/meta/errors.js';
-import { type JsonObject, objectAt, objectsOf, textAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, objectsOf, textAt, textOf } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { podSecretNames } from '../../../authorization/node/references.js';
 import { type Clock, sleep } from '../../../util/clock.js';
@@ -7,9 +7,93 @@ import type { AdmissionAttributes, AdmissionPlugin } from '../../interfaces.js';
 import type { ObjectReader } from '../../object-reader.js';
 import { refusal } from '../../refusal.js';
 import { isAboutCore, isCore } from '../core-resources.js';
-import { unmountableSecret } from './mountable-secrets.js';
-import { mountToken } from './token-volume.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
+
+const namesOf = (account: KubeObject, field: string): ReadonlySet<string> =>
+  new Set(objectsOf(account[field]).map(({ name }) => textOf(name)));
+
+/** Returns the reason why a pod may not use its secrets under an account that lists the allowed ones, or undefined if it may. */
+function unmountableSecret(account: KubeObject, spec: JsonObject): string | undefined {
+  const secrets = namesOf(account, 'secrets');
+  const by = account.metadata.name ?? '';
+  const why = `is not allowed because service account ${by} does not reference that`;
+  for (const volume of objectsOf(spec['volumes'])) {
+    const source = objectAt(volume, 'secret');
+    const name = textAt(source, 'secretName');
+    if (source !== undefined && !secrets.has(name)) return `volume with secret.secretName="${name}" ${why} secret`;
+  }
+  for (const [list, called] of [
+    ['initContainers', 'init container'],
+    ['containers', 'container'],
+  ] as const) {
+    for (const container of objectsOf(spec[list])) {
+      const reference = secretOfContainer(container, secrets);
+      if (reference !== undefined) return `${called} ${textAt(container, 'name')} with ${reference} ${why} secret`;
+    }
+  }
+  const pullSecrets = namesOf(account, 'imagePullSecrets');
+  const named = objectsOf(spec['imagePullSecrets']).map(({ name }) => textOf(name));
+  const at = named.findIndex((name) => !pullSecrets.has(name));
+  return at < 0 ? undefined : `imagePullSecrets[${String(at)}].name="${named[at] ?? ''}" ${why} imagePullSecret`;
+}
+
+/** Returns the first reference of a container to a secret that is not allowed. */
+function secretOfContainer(container: JsonObject, allowed: ReadonlySet<string>): string | undefined {
+  for (const variable of objectsOf(container['env'])) {
+    const source = objectAt(objectAt(variable, 'valueFrom'), 'secretKeyRef');
+    const name = textAt(source, 'name');
+    if (source !== undefined && !allowed.has(name)) {
+      return `envVar ${textAt(variable, 'name')} referencing secret.secretName="${name}"`;
+    }
+  }
+  for (const from of objectsOf(container['envFrom'])) {
+    const source = objectAt(from, 'secretRef');
+    const name = textAt(source, 'name');
+    if (source !== undefined && !allowed.has(name)) return `envFrom referencing secret.secretName="${name}"`;
+  }
+  return undefined;
+}
+
+const VOLUME = 'kube-api-access-';
+const MOUNT_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';
+/** An hour and seven seconds. Tokens of this lifetime are extended to a year for clients that do not reload them. */
+const EXPIRATION_SECONDS = 3607;
+const DEFAULT_MODE = 0o644;
+
+/** Mounts a token into every container that has no mount at that path yet. */
+function mountToken(spec: JsonObject, generateName: (prefix: string) => string): void {
+  const volumes = objectsOf(spec['volumes']);
+  const existing = volumes.find(({ name }) => textOf(name).startsWith(VOLUME));
+  const name = textAt(existing, 'name') || generateName(VOLUME);
+  let needed = false;
+  for (const list of ['initContainers', 'containers']) {
+    for (const container of objectsOf(spec[list])) {
+      const mounts = objectsOf(container['volumeMounts']);
+      if (mounts.some(({ mountPath }) => mountPath === MOUNT_PATH)) continue;
+      container['volumeMounts'] = [...mounts, { name, readOnly: true, mountPath: MOUNT_PATH }];
+      needed = true;
+    }
+  }
+  if (needed && existing === undefined) spec['volumes'] = [...volumes, tokenVolume(name)];
+}
+
+function tokenVolume(name: string): JsonObject {
+  return {
+    name,
+    projected: {
+      sources: [
+        { serviceAccountToken: { expirationSeconds: EXPIRATION_SECONDS, path: 'token' } },
+        { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+        {
+          downwardAPI: {
+            items: [{ path: 'namespace', fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.namespace' } }],
+          },
+        },
+      ],
+      defaultMode: DEFAULT_MODE,
+    },
+  };
+}
 
 export interface ServiceAccountDependencies {
   readonly accounts: ObjectReader;

@@ -5,6 +5,7 @@ import {
   type MatchConditions,
   type MatchConditionsMetrics,
 } from '../../cel/match-conditions.js';
+import { isConfigurationResource } from '../../matching/match.js';
 import { mayMatchResource, type MatchCriteria, webhookCriteria } from '../../matching/criteria.js';
 import type { ConfigurationSource } from '../../sources.js';
 
@@ -39,15 +40,21 @@ export interface IndexedHook {
   readonly index: number;
 }
 
-/** The webhooks of all configurations of one kind, sorted by the name of the configuration, then in the order of its list. */
+/**
+ * The webhooks of all configurations of one kind, sorted by the name of the configuration, then in the order of its list. Those from
+ * files come first.
+ */
 export class Hooks {
   private readonly compiled = new WeakMap<KubeObject, readonly Hook[]>();
   private generation = -1;
   private all: readonly IndexedHook[] = [];
+  /** The number of webhooks from files. */
+  private fixed = 0;
   private readonly byResource = new Map<string, readonly IndexedHook[]>();
 
   constructor(
     private readonly source: ConfigurationSource,
+    private readonly files: ConfigurationSource | undefined,
     private readonly type: HookType,
     private readonly metrics: MatchConditionsMetrics | undefined,
   ) {}
@@ -55,6 +62,11 @@ export class Hooks {
   /** Reports whether the configurations have been listed. */
   synced(): boolean {
     return this.source.synced();
+  }
+
+  /** Reports whether the webhooks that may match requests for a resource are known. */
+  isReadyFor(resource: GroupResource): boolean {
+    return this.source.synced() || isConfigurationResource(resource);
   }
 
   whenSynced(): Promise<void> {
@@ -68,7 +80,8 @@ export class Hooks {
     const key = `${resource.resource}.${resource.group}`;
     let known = this.byResource.get(key);
     if (known === undefined) {
-      known = this.all.filter(({ hook }) => mayMatchResource(hook.criteria, resource));
+      const eligible = isConfigurationResource(resource) ? this.all.slice(0, this.fixed) : this.all;
+      known = eligible.filter(({ hook }) => mayMatchResource(hook.criteria, resource));
       if (this.byResource.size >= MAX_RESOURCES) this.byResource.clear();
       this.byResource.set(key, known);
     }
@@ -76,32 +89,38 @@ export class Hooks {
   }
 
   private refresh(): void {
-    const { generation } = this.source;
+    const { source, files } = this;
+    const generation = source.generation + (files?.generation ?? 0);
     if (generation === this.generation) return;
     this.generation = generation;
     this.byResource.clear();
-    const hooks = this.source.objects().flatMap((configuration) => this.hooksOf(configuration));
-    this.all = hooks.map((hook, index) => ({ hook, index }));
+    const fixed = (files?.objects() ?? []).flatMap((configuration) => this.hooksOf(configuration, 'manifest/'));
+    const others = source.objects().flatMap((configuration) => this.hooksOf(configuration, ''));
+    this.fixed = fixed.length;
+    this.all = [...fixed, ...others].map((hook, index) => ({ hook, index }));
   }
 
-  private hooksOf(configuration: KubeObject): readonly Hook[] {
+  private hooksOf(configuration: KubeObject, prefix: string): readonly Hook[] {
     let known = this.compiled.get(configuration);
-    if (known === undefined) this.compiled.set(configuration, (known = this.compile(configuration)));
+    if (known === undefined) this.compiled.set(configuration, (known = this.compile(configuration, prefix)));
     return known;
   }
 
-  private compile(configuration: KubeObject): readonly Hook[] {
+  private compile(configuration: KubeObject, prefix: string): readonly Hook[] {
     const seen = new Map<string, number>();
     const configurationName = configuration.metadata.name ?? '';
     return objectsOf(configuration['webhooks']).map((webhook) => {
       const name = textAt(webhook, 'name');
       const times = seen.get(name) ?? 0;
       seen.set(name, times + 1);
-      return this.hook(webhook, name, configurationName, times);
+      return {
+        ...this.hook(webhook, name, configurationName),
+        id: `${prefix}${configurationName}/${name}/${String(times)}`,
+      };
     });
   }
 
-  private hook(webhook: JsonObject, name: string, configuration: string, times: number): Hook {
+  private hook(webhook: JsonObject, name: string, configuration: string): Omit<Hook, 'id'> {
     const ignoresFailures = stringAt(webhook, 'failurePolicy') === 'Ignore';
     const { timeoutSeconds } = webhook;
     const failurePolicy = ignoresFailures ? 'Ignore' : 'Fail';
@@ -109,7 +128,6 @@ export class Hooks {
     return {
       name,
       configuration,
-      id: `${configuration}/${name}/${String(times)}`,
       criteria: webhookCriteria(webhook),
       conditions: compileMatchConditions(
         webhook['matchConditions'],

@@ -22,8 +22,12 @@ const PATCH = 'patch.webhook.admission.k8s.io/';
 const FAILED_OPEN = `failed-open.${MUTATION}`;
 
 /** Calls the webhooks of MutatingWebhookConfigurations in sequence. Each receives the object as the previous ones left it. */
-export function mutatingWebhooks(source: ConfigurationSource, dependencies: WebhookDependencies): AdmissionPlugin {
-  const hooks = new Hooks(source, 'admit', dependencies.conditions);
+export function mutatingWebhooks(
+  source: ConfigurationSource,
+  dependencies: WebhookDependencies,
+  files?: ConfigurationSource,
+): AdmissionPlugin {
+  const hooks = new Hooks(source, files, 'admit', dependencies.conditions);
   return {
     name: NAME,
     handles: () => true,
@@ -34,7 +38,9 @@ export function mutatingWebhooks(source: ConfigurationSource, dependencies: Webh
         const found = hooks.hooksFor(attributes.resource);
         if (found.length > 0) return new MutatingDispatch(attributes, reinvocation, dependencies).run(found);
       };
-      return hooks.synced() ? dispatch() : whenReady(hooks, attributes, dependencies.clock).then(dispatch);
+      return hooks.isReadyFor(attributes.resource)
+        ? dispatch()
+        : whenReady(hooks, attributes, dependencies.clock).then(dispatch);
     },
   };
 }

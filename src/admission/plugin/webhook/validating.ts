@@ -14,8 +14,12 @@ import { shouldCall } from './should-call.js';
 const FAILED_OPEN = 'failed-open.validating.webhook.admission.k8s.io/';
 
 /** Calls the webhooks of ValidatingWebhookConfigurations in parallel. Any of them may refuse the request. */
-export function validatingWebhooks(source: ConfigurationSource, dependencies: WebhookDependencies): AdmissionPlugin {
-  const hooks = new Hooks(source, 'validating', dependencies.conditions);
+export function validatingWebhooks(
+  source: ConfigurationSource,
+  dependencies: WebhookDependencies,
+  files?: ConfigurationSource,
+): AdmissionPlugin {
+  const hooks = new Hooks(source, files, 'validating', dependencies.conditions);
   return {
     name: 'ValidatingAdmissionWebhook',
     handles: () => true,
@@ -26,7 +30,9 @@ export function validatingWebhooks(source: ConfigurationSource, dependencies: We
         const found = hooks.hooksFor(attributes.resource);
         if (found.length > 0) return validate(found, attributes, dependencies);
       };
-      return hooks.synced() ? dispatch() : whenReady(hooks, attributes, dependencies.clock).then(dispatch);
+      return hooks.isReadyFor(attributes.resource)
+        ? dispatch()
+        : whenReady(hooks, attributes, dependencies.clock).then(dispatch);
     },
   };
 }

@@ -68,12 +68,18 @@ const hook = (name: string, more: JsonObject = {}): JsonObject => ({
   ...more,
 });
 
-function world(type: 'mutating' | 'validating', hooks: readonly JsonObject[], answers: Record<string, Answer>) {
+function world(
+  type: 'mutating' | 'validating',
+  hooks: readonly JsonObject[],
+  answers: Record<string, Answer>,
+  ofFiles: readonly JsonObject[] = [],
+) {
   const clock = new FakeClock();
   const registry = new Registry();
   const calls: { readonly name: string; readonly review: Review; readonly seconds: number }[] = [];
   const failures: string[] = [];
   const source = new FakeSource(hooks);
+  const files = new FakeSource(ofFiles);
   const post = async (config: JsonObject, body: string, seconds: number): Promise<WebhookResponse> => {
     const name = (config['url'] as string).split('/').at(-1) ?? '';
     const review = JSON.parse(body) as Review;
@@ -93,7 +99,9 @@ function world(type: 'mutating' | 'validating', hooks: readonly JsonObject[], an
     onFailure: (name: string) => failures.push(name),
   };
   const plugin =
-    type === 'mutating' ? mutatingWebhooks(source, dependencies) : validatingWebhooks(source, dependencies);
+    type === 'mutating'
+      ? mutatingWebhooks(source, dependencies, files)
+      : validatingWebhooks(source, dependencies, files);
   return { plugin, calls, failures, source, registry, clock };
 }
 
@@ -139,13 +147,34 @@ test('a request that matches no webhook is admitted synchronously', () => {
   }
 });
 
-test('webhook configurations are exempt', () => {
-  const all = hook('a', { rules: [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['*'] }] });
-  const { plugin } = world('validating', [all], {});
+describe('webhook configurations', () => {
+  const all = { rules: [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['*'] }] };
   const { attributes } = request({
+    resource: { group: 'admissionregistration.k8s.io', version: 'v1', resource: 'mutatingwebhookconfigurations' },
     kind: { group: 'admissionregistration.k8s.io', version: 'v1', kind: 'MutatingWebhookConfiguration' },
   });
-  expect(plugin.validate?.(attributes)).toBeUndefined();
+
+  test('are exempt from webhooks of the API', () => {
+    const { plugin } = world('validating', [hook('a', all)], {});
+    expect(plugin.validate?.(attributes)).toBeUndefined();
+  });
+
+  test('are not exempt from webhooks from files', async () => {
+    const { plugin, calls } = world('validating', [hook('a', all)], {}, [hook('file', all)]);
+    await plugin.validate?.(attributes);
+    expect(calls.map(({ name }) => name)).toEqual(['file']);
+  });
+});
+
+test('webhooks from files come first', async () => {
+  const { plugin, calls } = world('mutating', [hook('a')], {}, [hook('z')]);
+  const { attributes, annotations } = request();
+  await plugin.admit?.(attributes);
+  expect(calls.map(({ name }) => name)).toEqual(['z', 'a']);
+  expect(annotations.map(([key]) => key)).toEqual([
+    'mutation.webhook.admission.k8s.io/round_0_index_0',
+    'mutation.webhook.admission.k8s.io/round_0_index_1',
+  ]);
 });
 
 describe('mutating webhooks', () => {

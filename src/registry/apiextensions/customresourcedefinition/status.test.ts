@@ -1,15 +1,9 @@
+import { isConditionTrue } from '../../../apimachinery/meta/conditions.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { RequestContext } from '../../../request/context.js';
 import { objectsAt } from './internal.js';
-import {
-  CLEANUP_FINALIZER,
-  computeNamesAccepted,
-  establish,
-  findCondition,
-  isConditionTrue,
-  setTerminating,
-} from './status.js';
+import { CLEANUP_FINALIZER, computeNamesAccepted, establish, findCondition, setTerminating } from './status.js';
 import {
   customResourceDefinitionDeletion,
   customResourceDefinitionStatusStrategy,

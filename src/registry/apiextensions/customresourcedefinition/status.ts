@@ -1,4 +1,4 @@
-import { transitionTime } from '../../../apimachinery/meta/conditions.js';
+import { isConditionTrue, transitionTime } from '../../../apimachinery/meta/conditions.js';
 import { type JsonObject, deepEqual, isObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
 import { aggregate, FieldPath, invalid } from '../../../apimachinery/meta/field-error.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
@@ -24,9 +24,6 @@ export interface Condition {
 export function findCondition(crd: KubeObject, type: ConditionType): JsonObject | undefined {
   return objectsAt(objectAt(crd, 'status'), 'conditions').find((condition) => condition['type'] === type);
 }
-
-export const isConditionTrue = (crd: KubeObject, type: ConditionType): boolean =>
-  findCondition(crd, type)?.['status'] === 'True';
 
 /**
  * Returns the definition with a condition set. Its transition time changes only with its status. Returns the same definition if

@@ -17,8 +17,7 @@ type Optional =
   | 'storedAs'
   | 'twin'
   | 'returnsDeletedObject'
-  | 'verbs'
-  | 'announcedStorageVersion';
+  | 'verbs';
 
 /**
  * The definition of a built-in type, from which everything else is derived. The registryPath defaults to the resource: kube-apiserver

@@ -259,11 +259,7 @@ function discoveryEntries(type: ResourceType): ApiResourceEntry[] {
       verbs: type.verbs ?? VERBS,
       shortNames: type.shortNames,
       categories: type.categories,
-      storageVersionHash: storageVersionHash(
-        type.group,
-        type.announcedStorageVersion ?? type.storageVersion,
-        type.kind,
-      ),
+      storageVersionHash: storageVersionHash(type.group, type.storageVersion, type.kind),
     },
   ];
   for (const name of Object.keys(type.subresources)) {

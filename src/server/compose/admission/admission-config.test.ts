@@ -1,3 +1,4 @@
+import { featureGates } from '../../../util/feature-gates.js';
 import { loadAdmissionConfig } from './admission-config.js';
 
 const load = (files: Readonly<Record<string, string>>): ReturnType<typeof loadAdmissionConfig> =>
@@ -11,7 +12,11 @@ const WEBHOOK_HEAD = 'apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmis
 const WEBHOOK = '{apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration, kubeConfigFile: /k}';
 
 test('without a file nothing is configured', async () => {
-  expect(await loadAdmissionConfig('', () => Promise.reject(new Error()))).toEqual({ kubeconfigs: {}, unused: [] });
+  expect(await loadAdmissionConfig('', () => Promise.reject(new Error()))).toEqual({
+    kubeconfigs: {},
+    manifests: new Map(),
+    unused: [],
+  });
 });
 
 test('reads kubeconfigs from the file or from another one', async () => {
@@ -21,6 +26,7 @@ test('reads kubeconfigs from the file or from another one', async () => {
   });
   expect(config).toEqual({
     kubeconfigs: { MutatingAdmissionWebhook: '/k', ValidatingAdmissionWebhook: '/v' },
+    manifests: new Map(),
     unused: ['PodSecurity'],
   });
 });
@@ -31,6 +37,7 @@ test('uses the first entry of a plugin, and ignores configurations that no plugi
     await load({ '/etc/admission.yaml': `${HEAD}${entries}- {name: NamespaceLifecycle, configuration: {}}\n- null\n` }),
   ).toEqual({
     kubeconfigs: {},
+    manifests: new Map(),
     unused: [''],
   });
 });
@@ -40,7 +47,7 @@ test.each([
   'podNodeSelectorPluginConfig: {}\n',
   'apiVersion: apiserver.k8s.io/v1alpha1\nkind: AdmissionConfiguration\nplugins: []\n',
 ])('accepts a file in an older format: %j', async (text) => {
-  expect(await load({ '/etc/admission.yaml': text })).toEqual({ kubeconfigs: {}, unused: [] });
+  expect(await load({ '/etc/admission.yaml': text })).toEqual({ kubeconfigs: {}, manifests: new Map(), unused: [] });
 });
 
 test('a missing file fails the start', async () => {
@@ -132,20 +139,29 @@ test.each([
     WEBHOOK.replace('kubeConfigFile', 'kubeconfig'),
     'strict decoding error: unknown field "kubeconfig"',
   ],
-  [
-    'MutatingAdmissionWebhook',
-    WEBHOOK.replace('kubeConfigFile', 'staticManifestsDir'),
-    'staticManifestsDir: Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled',
-  ],
   ['ValidatingAdmissionPolicy', '{}', "Object 'Kind' is missing in '{}'"],
-  [
-    'ValidatingAdmissionPolicy',
-    '{apiVersion: apiserver.config.k8s.io/v1, kind: ValidatingAdmissionPolicyConfiguration, staticManifestsDir: /m}',
-    'staticManifestsDir: Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled',
-  ],
   ['ResourceQuota', '{}', 'limited resources are not supported'],
 ])('a configuration of %s fails the start: %s', async (name, configuration, message) => {
   await expect(
     load({ '/etc/admission.yaml': `${HEAD}plugins: [{name: ${name}, configuration: ${configuration}}]\n` }),
   ).rejects.toThrow(new Error(`couldn't init admission plugin "${name}": ${message}`));
+});
+
+describe('without the feature gate', () => {
+  beforeEach(() => featureGates.set('ManifestBasedAdmissionControlConfig=false'));
+  afterEach(() => featureGates.reset());
+
+  test.each([
+    ['MutatingAdmissionWebhook', 'WebhookAdmissionConfiguration'],
+    ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyConfiguration'],
+  ])('a folder for %s fails the start', async (name, kind) => {
+    const configuration = `{apiVersion: apiserver.config.k8s.io/v1, kind: ${kind}, staticManifestsDir: /m}`;
+    await expect(
+      load({ '/etc/admission.yaml': `${HEAD}plugins: [{name: ${name}, configuration: ${configuration}}]\n` }),
+    ).rejects.toThrow(
+      new Error(
+        `couldn't init admission plugin "${name}": staticManifestsDir: Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled`,
+      ),
+    );
+  });
 });

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import { goJson, quote } from '../../../apimachinery/meta/meta.js';
@@ -12,6 +13,9 @@ import {
   isDecodeError,
 } from '../../../apimachinery/yaml/configuration-file.js';
 import { parseYaml } from '../../../apimachinery/yaml/yaml.js';
+import type { ManifestPlugin } from '../../../registry/builtin/admissionregistration/manifests/manifest-kinds.js';
+import { messageOf } from '../../../util/error-message.js';
+import { featureGates } from '../../../util/feature-gates.js';
 import { ADMISSION_PLUGINS } from '../../../admission/plugin-names.js';
 
 /** An invalid configuration of admission plugins, with which the server does not start. */
@@ -24,6 +28,8 @@ export type WebhookPlugin = 'MutatingAdmissionWebhook' | 'ValidatingAdmissionWeb
 export interface AdmissionConfig {
   /** The paths of the kubeconfigs with the credentials for calling webhooks. */
   readonly kubeconfigs: Readonly<Partial<Record<WebhookPlugin, string>>>;
+  /** The folders with the configurations of plugins. */
+  readonly manifests: ReadonlyMap<ManifestPlugin, string>;
   /** Configured plugins that Annex does not have. */
   readonly unused: readonly string[];
 }
@@ -49,11 +55,12 @@ const NEEDS_GATE = 'staticManifestsDir requires the ManifestBasedAdmissionContro
 
 /** Reads `--admission-control-config-file`. */
 export async function loadAdmissionConfig(path: string, readText: ReadText): Promise<AdmissionConfig> {
-  if (path === '') return { kubeconfigs: {}, unused: [] };
+  if (path === '') return { kubeconfigs: {}, manifests: new Map(), unused: [] };
   const plugins = await readFile(path, readText).catch((error: unknown) => {
     throw refusal('failed to read plugin config', error);
   });
   const kubeconfigs: Record<string, string> = {};
+  const manifests = new Map<ManifestPlugin, string>();
   const unused: string[] = [];
   const seen = new Set<string>();
   for (const plugin of plugins) {
@@ -63,12 +70,13 @@ export async function loadAdmissionConfig(path: string, readText: ReadText): Pro
     seen.add(name);
     const isHere = ADMISSION_PLUGINS.some((known) => known.name === name && known.here);
     if (!isHere) unused.push(name);
-    const kubeconfig = await kubeconfigOf(plugin, dirname(path), readText).catch((error: unknown) => {
+    const { kubeconfig, folder } = await settingsOf(plugin, dirname(path), readText).catch((error: unknown) => {
       throw refusal(`couldn't init admission plugin ${quote(name)}`, error);
     });
     if (kubeconfig !== '') kubeconfigs[name] = kubeconfig;
+    if (folder !== '') manifests.set(name as ManifestPlugin, folder);
   }
-  return { kubeconfigs, unused };
+  return { kubeconfigs, manifests, unused };
 }
 
 function refusal(what: string, error: unknown): unknown {
@@ -104,16 +112,24 @@ function fileReader(apiVersion: string, kind: string): FileReader | undefined {
   throw new ConfigurationDecodeError(`unexpected type: *apiserver.${kind}`);
 }
 
-async function kubeconfigOf(
+/** What the configuration of a plugin sets; '' is nothing. */
+interface PluginSettings {
+  readonly kubeconfig: string;
+  readonly folder: string;
+}
+
+const NOTHING: PluginSettings = { kubeconfig: '', folder: '' };
+
+async function settingsOf(
   { name, path, configuration }: PluginConfiguration,
   directory: string,
   readText: ReadText,
-): Promise<string> {
+): Promise<PluginSettings> {
   const given = configuration ?? null;
-  if (given === null && path === '') return '';
+  if (given === null && path === '') return NOTHING;
   if (name === 'ResourceQuota') throw new AdmissionConfigError('limited resources are not supported');
   const expected = KINDS[name];
-  if (expected === undefined) return '';
+  if (expected === undefined) return NOTHING;
   const readerOf = (apiVersion: string, kind: string): PluginReader | undefined => {
     if (apiVersion !== `${CONFIG_GROUP}/v1`) return undefined;
     if (kind === expected) return new PluginReader(kind);
@@ -159,27 +175,42 @@ class FileReader extends ConfigurationReader {
   }
 }
 
-/** Reads the configuration of a plugin. Returns the path of its kubeconfig, which only webhook plugins have. */
+/** Reads the configuration of a plugin. Only webhook plugins have a kubeconfig. */
 class PluginReader extends ConfigurationReader {
   constructor(private readonly kind: string) {
     super();
   }
 
-  configuration(root: JsonObject): string {
+  configuration(root: JsonObject): PluginSettings {
     const isWebhook = this.kind === 'WebhookAdmissionConfiguration';
     const type = isWebhook ? 'WebhookAdmission' : this.kind;
     const file = (isWebhook ? this.text(root['kubeConfigFile'], `${type}.kubeConfigFile`) : undefined) ?? '';
-    const manifests = this.text(root['staticManifestsDir'], `${type}.staticManifestsDir`) ?? '';
+    const folder = this.text(root['staticManifestsDir'], `${type}.staticManifestsDir`) ?? '';
     const own = isWebhook ? ['kubeConfigFile', 'staticManifestsDir'] : ['staticManifestsDir'];
     this.recordUnknownFields(root, ['apiVersion', 'kind', ...own], '');
     // Values are validated only if all fields are known.
-    if (this.unknown.length > 0) return '';
+    if (this.unknown.length > 0) return NOTHING;
     if (file !== '' && !isAbsolute(file)) {
       throw new ConfigurationDecodeError(
         `kubeConfigFile: Invalid value: ${quote(file)}: must be an absolute file path`,
       );
     }
-    if (manifests !== '') throw new ConfigurationDecodeError(`staticManifestsDir: Forbidden: ${NEEDS_GATE}`);
-    return file;
+    if (folder !== '') checkFolder(folder);
+    return { kubeconfig: file, folder };
+  }
+}
+
+function checkFolder(folder: string): void {
+  if (!featureGates.enabled('ManifestBasedAdmissionControlConfig'))
+    throw new ConfigurationDecodeError(`staticManifestsDir: Forbidden: ${NEEDS_GATE}`);
+  const refuse = (why: string): never => {
+    throw new ConfigurationDecodeError(`staticManifestsDir: Invalid value: ${quote(folder)}: ${why}`);
+  };
+  if (!isAbsolute(folder)) refuse('must be an absolute file path');
+  try {
+    if (!statSync(folder).isDirectory()) refuse('must be a directory');
+  } catch (error) {
+    if (error instanceof ConfigurationDecodeError) throw error;
+    refuse(`unable to read: ${messageOf(error)}`);
   }
 }

@@ -39,6 +39,7 @@ function namesOf(flags: { enable?: string[]; disable?: string[] } = {}, followed
     namespaces,
     quotas: { name: 'ResourceQuota', handles: () => true },
     sources: followed ? SOURCES : undefined,
+    files: {},
   });
   return plugins.map(({ name }) => name);
 }

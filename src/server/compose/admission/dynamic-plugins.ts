@@ -9,7 +9,7 @@ import { WebhookMetrics } from '../../../admission/plugin/webhook/metrics.js';
 import { mutatingWebhooks } from '../../../admission/plugin/webhook/mutating.js';
 import { validatingWebhooks } from '../../../admission/plugin/webhook/validating.js';
 import { unimplementedPlugins, enabledPlugins, type PluginFlags } from '../../../admission/plugin-names.js';
-import type { AdmissionSources } from '../../../admission/sources.js';
+import type { AdmissionSources, StaticSources } from '../../../admission/sources.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
 import type { Clock } from '../../../util/clock.js';
 import type { Logger } from '../../../util/logger.js';
@@ -20,6 +20,8 @@ export interface DynamicPluginDependencies {
   readonly clock: Clock;
   readonly authorizer: Authorizer;
   readonly sources: AdmissionSources;
+  /** The configurations from files. */
+  readonly files: StaticSources;
   /** The registry for the metrics of the plugins. */
   readonly metrics: Registry;
   /** The clients that call admission webhooks. */
@@ -42,8 +44,8 @@ export function constructEnabledPlugins(
 
 /** Returns the constructors of the plugins that follow configurations: policies and webhooks. */
 export function dynamicPlugins(dependencies: DynamicPluginDependencies): PluginConstructors {
-  const { authorizer, clock, metrics, sources, webhooks, logger } = dependencies;
-  const common = { authorizer, clock, sources, conditionMetrics: matchConditionsMetrics(clock, metrics) };
+  const { authorizer, clock, metrics, sources, files, webhooks, logger } = dependencies;
+  const common = { authorizer, clock, sources, files, conditionMetrics: matchConditionsMetrics(clock, metrics) };
   const ofWebhooks = {
     namespaces: sources.namespaces,
     authorizer,
@@ -56,10 +58,14 @@ export function dynamicPlugins(dependencies: DynamicPluginDependencies): PluginC
   return {
     MutatingAdmissionPolicy: () => mutatingAdmissionPolicy({ ...common, metrics: mutatingPolicyMetrics(metrics) }),
     MutatingAdmissionWebhook: () =>
-      mutatingWebhooks(sources.mutatingWebhooks, { ...ofWebhooks, poster: webhooks.mutating }),
+      mutatingWebhooks(sources.mutatingWebhooks, { ...ofWebhooks, poster: webhooks.mutating }, files.mutatingWebhooks),
     ValidatingAdmissionPolicy: () =>
       validatingAdmissionPolicy({ ...common, metrics: validatingPolicyMetrics(metrics) }),
     ValidatingAdmissionWebhook: () =>
-      validatingWebhooks(sources.validatingWebhooks, { ...ofWebhooks, poster: webhooks.validating }),
+      validatingWebhooks(
+        sources.validatingWebhooks,
+        { ...ofWebhooks, poster: webhooks.validating },
+        files.validatingWebhooks,
+      ),
   };
 }

@@ -126,6 +126,10 @@ export class CachedItem implements CachedObject {
     return bytes;
   }
 
+  withBytes<T>(read: (bytes: Uint8Array) => T): T {
+    return read(this.held === undefined ? this.readBytes() : this.bytes);
+  }
+
   /** The number of bytes that it holds in memory. */
   get heldBytes(): number {
     return this.held === undefined ? 0 : this.length;

@@ -230,7 +230,12 @@ test('caches the joined bytes of packed items if they are read again before the 
   );
   const leaf = new Leaf<CachedItem, LeafData>(undefined, packed);
   const budget = new Budget(10_000);
-  const representation = { id: 'json', identityUpTo: Infinity, separator: ',', render: (object: CachedObject) => object.bytes };
+  const representation = {
+    id: 'json',
+    identityUpTo: Infinity,
+    separator: ',',
+    render: (object: CachedObject) => object.bytes,
+  };
   const list = (): number => {
     const before = reads();
     joinSegment({ leaf, start: 0, end: leaf.size }, representation, budget);

@@ -11,6 +11,7 @@ import type { Budget } from '../budget.js';
 import type { CachedItem } from './cached-item.js';
 import type { CachedList, CacheListOptions, Failures, Representation } from '../interfaces.js';
 import { type Collected, collectorFor, selectFrom } from '../collect.js';
+import { LeafKeys } from '../leaf-keys.js';
 import { Selector, selects } from '../selections.js';
 
 export type ItemTree = Tree<CachedItem, LeafData>;
@@ -109,7 +110,7 @@ async function select(
   selector: Selector,
   clock: Clock,
 ): Promise<Collected<CachedItem>> {
-  const { prefix, from, flow, signal } = options;
+  const { prefix, from, flow, signal, order } = options;
   const { tree } = state;
   const collector = collectorFor(options, tree.get(from));
   const single = singleKey(options);
@@ -121,15 +122,20 @@ async function select(
   const slicer = new Slicer(clock, flow);
   let rank = range.start;
   for (const segment of tree.segments(range.start, range.end)) {
+    const { leaf } = segment;
+    const keys = order && new LeafKeys(leaf, order, selector.budget);
     for (const place of selector.examine(segment)) {
-      const item = place === undefined ? undefined : segment.leaf.at(place);
-      if (place !== undefined && item !== undefined && collector.take(item))
-        return collector.finish(rank + place + 1 - segment.start === range.end);
+      if (place !== undefined && !collector.skips(keys?.at(place))) {
+        const item = leaf.at(place);
+        if (item !== undefined && collector.take(item, keys?.at(place) ?? keys?.make(place, item)))
+          return collector.finish(rank + place + 1 - segment.start === range.end);
+      }
       if (slicer.isExhausted) {
         await slicer.yield();
         signal?.throwIfAborted();
       }
     }
+    keys?.save();
     rank += segment.end - segment.start;
     if (slicer.isExhausted) await slicer.yield();
   }

@@ -64,11 +64,17 @@ export class CachedEvent implements WatchEvent {
   }
 }
 
+/** The maximum number of predicates whose events a change remembers. */
+const MAX_CAUSES = 256;
+
 /** A change of one object, and the events that it causes for watchers, depending on their predicates. */
 export class Change {
   private added: CachedEvent | undefined;
   private modified: CachedEvent | undefined;
   private deleted: CachedEvent | undefined;
+  /** The events by the ids of predicates with conditions. */
+  private causes: Map<string, { readonly event: CachedEvent | undefined }> | undefined;
+  private isRecent = true;
 
   constructor(
     readonly key: string,
@@ -78,8 +84,21 @@ export class Change {
     readonly previous: CachedItem | undefined,
   ) {}
 
-  /** Returns the event that the change causes for watchers with a predicate, or undefined if it causes none. */
+  /**
+   * Returns the event that the change causes for watchers with a predicate, or undefined if it causes none. While the change is recent, a
+   * condition is evaluated once for all watchers that share the predicate.
+   */
   eventFor(predicate: ObjectPredicate): CachedEvent | undefined {
+    const { condition, id } = predicate;
+    if (condition === undefined || id === undefined) return this.find(predicate);
+    const known = this.causes?.get(id);
+    if (known !== undefined) return known.event;
+    const event = this.find(predicate);
+    if (this.isRecent && (this.causes?.size ?? 0) < MAX_CAUSES) (this.causes ??= new Map()).set(id, { event });
+    return event;
+  }
+
+  private find(predicate: ObjectPredicate): CachedEvent | undefined {
     const now = this.current !== undefined && selects(predicate, this.current);
     const { previous } = this;
     const before = previous !== undefined && selects(predicate, previous);
@@ -100,5 +119,7 @@ export class Change {
     this.added?.dropEncoded();
     this.modified?.dropEncoded();
     this.deleted = undefined;
+    this.causes = undefined;
+    this.isRecent = false;
   }
 }

@@ -4,7 +4,7 @@ import type { LogEvent, Revision } from '../../interfaces.js';
 import { asError } from '../../../util/error-message.js';
 import { sliced, Slicer, yieldNow } from '../../../scheduling/slicer.js';
 import { CachedEvent, Change } from './events.js';
-import { selects } from '../selections.js';
+import { initialItems, selectorFor, type WatchedCache } from './initial-items.js';
 import type { TypeHistory } from './history.js';
 import type { CacheWatchOptions, ReadAtPresent, Watcher, WatchReceiver } from '../interfaces.js';
 import type { Shared } from '../shared.js';
@@ -23,14 +23,16 @@ export class Watchers {
   private groups: WatchGroups;
   private readonly all = new Set<CacheWatcher>();
   private sendingBookmarks = false;
+  /** The slice that all watchers with conditions share which a batch wakes up: those that find it used up wait for a turn. */
+  slice: Slicer;
 
   constructor(
     readonly shared: Shared,
     private readonly items: ItemSource,
-    /** Returns the revision up to which the cache has seen every event. */
-    readonly revision: () => Revision,
+    readonly cache: WatchedCache,
   ) {
     this.groups = new WatchGroups(shared.deliveries);
+    this.slice = new Slicer(shared.clock);
   }
 
   get size(): number {
@@ -62,7 +64,7 @@ export class Watchers {
         this.groups,
         options,
         receiver,
-        this.revision(),
+        this.cache.revision(),
         history.end,
         initialState(start),
       );
@@ -79,7 +81,8 @@ export class Watchers {
 
   flush(): void {
     this.groups.flush();
-    for (const watcher of this.all) watcher.checkBacklog();
+    this.slice = new Slicer(this.shared.clock);
+    for (const watcher of this.all) watcher.afterBatch();
   }
 
   /** Sends the bookmarks that are due, in slices. */
@@ -94,7 +97,8 @@ export class Watchers {
   private *bookmarks(now: number): Generator<undefined, void, undefined> {
     let event: CachedEvent | undefined;
     const make = (): CachedEvent => {
-      if (event?.revision !== this.revision()) event = new CachedEvent('BOOKMARK', this.revision(), undefined);
+      if (event?.revision !== this.cache.revision())
+        event = new CachedEvent('BOOKMARK', this.cache.revision(), undefined);
       return event;
     };
     for (const watcher of this.all) if (watcher.bookmark(now, make)) yield;
@@ -140,6 +144,8 @@ class CacheWatcher implements Watcher, Member {
   private full = false;
   private wake: (() => void) | undefined;
   private nextBookmark: number;
+  /** True while a watcher with a condition waits for changes. */
+  private isIdle = false;
 
   constructor(
     private readonly owner: Watchers,
@@ -187,8 +193,9 @@ class CacheWatcher implements Watcher, Member {
       await this.sendInitial();
       while (!this.stopped) {
         if (this.full || this.live) await this.waitForWake();
+        else if (this.isCaughtUp) await this.waitForChange();
         // The watch starts in the future, or the log that it has read is ahead of the cache.
-        else if (this.seen > this.owner.revision())
+        else if (this.seen > this.owner.cache.revision())
           await this.owner.shared.waits.reach(this.seen, this.stopping.signal);
         else if (this.position < this.history.start) await this.readLog();
         else if (this.position < this.history.end) await this.catchUp();
@@ -206,15 +213,16 @@ class CacheWatcher implements Watcher, Member {
       this.end(asError(error));
     }
     if (!this.full || this.stopped) return;
+    if (this.live) this.groups.leave(this, this.scope);
     this.live = false;
-    this.groups.leave(this, this.scope);
-    this.seen = this.owner.revision();
+    this.seen = this.owner.cache.revision();
     this.position = this.history.end;
     this.wakeUp();
   }
 
-  /** Called after each batch of events; ends a watcher that lags too far behind. */
-  checkBacklog(): void {
+  /** Called after each batch of events: wakes a watcher that waits for them, and ends one that lags too far behind. */
+  afterBatch(): void {
+    if (this.isIdle && this.position < this.history.end) this.wakeUp();
     if (!this.full || this.live || this.initial !== undefined) return;
     if (this.history.end - this.position > this.owner.shared.maxBacklog) this.end('slow');
   }
@@ -229,7 +237,27 @@ class CacheWatcher implements Watcher, Member {
   }
 
   private takesEvents(): boolean {
-    return this.live && !this.full;
+    return (this.live || (this.isIdle && this.isCaughtUp)) && !this.full;
+  }
+
+  /**
+   * True for a watcher with a condition that has seen all changes. It joins no group: conditions may take long, so that each watcher
+   * evaluates its own in slices, in which users take turns. What several watchers of a condition ask about a change is evaluated once.
+   */
+  private get isCaughtUp(): boolean {
+    const { history, position } = this;
+    return (
+      this.options.predicate.condition !== undefined &&
+      this.seen <= this.owner.cache.revision() &&
+      position === history.end
+    );
+  }
+
+  private async waitForChange(): Promise<void> {
+    this.wasLive = true;
+    this.isIdle = true;
+    await this.waitForWake();
+    this.isIdle = false;
   }
 
   private bookmarkTime(): number {
@@ -276,14 +304,15 @@ class CacheWatcher implements Watcher, Member {
     const { tree, revision } = this.initial;
     const { key, predicate } = this.options;
     const { from, to } = rangeOf(tree, key ?? this.options.prefix);
+    const selector = selectorFor(predicate, this.owner.cache, this.owner.shared.budget);
     let events: CachedEvent[] = [];
-    const slicer = new Slicer(this.clock);
-    for (const { leaf, start, end } of tree.segments(from, to)) {
-      for (let i = start; i < end; i++) {
-        // With a selector, use the leaf's own items: their attributes are computed once for all watchers.
-        const item = predicate.everything ? leaf.at(i) : leaf.items[i];
-        if (item === undefined || (key !== undefined && item.key !== key)) continue;
-        if (selects(predicate, item)) events.push(CachedEvent.initial(item));
+    const slicer = new Slicer(this.clock, this.options.flow);
+    for (const segment of tree.segments(from, to)) {
+      for (const item of initialItems(segment, predicate, selector)) {
+        if (item !== undefined && (key === undefined || item.key === key)) events.push(CachedEvent.initial(item));
+        if (selector === undefined || !slicer.isExhausted) continue;
+        await slicer.yield();
+        if (this.stopped) return;
       }
       if (events.length > 0) this.send(events);
       events = [];
@@ -296,19 +325,28 @@ class CacheWatcher implements Watcher, Member {
     await this.waitForRoom();
   }
 
+  private isHeldBack(): boolean {
+    return this.full || this.stopped;
+  }
+
   private async catchUp(): Promise<void> {
-    const { history, clock } = this;
-    const slicer = new Slicer(clock);
-    while (!this.full && !this.stopped && this.position < history.end) {
+    const { history, clock, owner } = this;
+    const { predicate, flow } = this.options;
+    const isConditional = predicate.condition !== undefined;
+    let slicer = isConditional ? owner.slice : new Slicer(clock);
+    while (!this.isHeldBack() && this.position < history.end) {
+      if (slicer.isExhausted) {
+        slicer = new Slicer(clock, flow);
+        await slicer.yield();
+        if (this.isHeldBack() || this.position < history.start) return;
+      }
       const events: CachedEvent[] = [];
       for (let i = 0; i < STEP && this.position < history.end; i++) {
         const change = history.changeAt(this.position++);
         if (change !== undefined) this.select(change, events);
+        if (isConditional && slicer.isExhausted) break;
       }
       if (events.length > 0) this.send(events);
-      if (!slicer.isExhausted) continue;
-      await slicer.yield();
-      return;
     }
   }
 
@@ -342,6 +380,7 @@ class CacheWatcher implements Watcher, Member {
   private async replay(signal: AbortSignal): Promise<void> {
     const { owner, history } = this;
     let last = this.seen;
+    const slicer = new Slicer(this.clock, this.options.flow);
     for await (const batch of owner.shared.backend.events(last, signal)) {
       const events: CachedEvent[] = [];
       for (const event of batch) {
@@ -350,6 +389,7 @@ class CacheWatcher implements Watcher, Member {
         last = event.revision;
         const change = owner.loggedChange(event);
         if (change !== undefined) this.select(change, events);
+        if (this.options.predicate.condition !== undefined && slicer.isExhausted) await slicer.yield();
       }
       this.seen = Math.max(this.seen, batch.at(-1)?.revision ?? 0);
       if (events.length > 0) this.send(events);

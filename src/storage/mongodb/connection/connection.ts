@@ -106,8 +106,8 @@ export async function connect(options: ConnectionOptions): Promise<Database & { 
     return { client, db, latest };
   } catch (error) {
     await client.close().catch(() => undefined);
-    if (error instanceof StorageError) throw error;
-    throw new StorageError(classifyFailure(error), redact(explain(error, addressOf(client)), uri));
+    const message = error instanceof StorageError ? error.message : explain(error, addressOf(client));
+    throw new StorageError(classifyFailure(error), redact(message, uri));
   }
 }
 

@@ -1,4 +1,4 @@
-import type { KnownRevision, LogEvent, Revision, StoredObject, WriteRequest } from '../../interfaces.js';
+import type { LogEvent, Revision, RevisionLookup, StoredObject, WriteRequest } from '../../interfaces.js';
 import { copyOf } from '../../../util/bytes.js';
 
 /** A known state; `object` is undefined if the object does not exist. */
@@ -10,9 +10,6 @@ interface Head extends KnownState {
   /** The revision of the last known change. */
   readonly revision: Revision;
 }
-
-/** Returns the revision of an object that the caches above know. */
-export type RevisionLookup = (resource: string, key: string) => KnownRevision | undefined;
 
 const ENTRY_BYTES = 200;
 

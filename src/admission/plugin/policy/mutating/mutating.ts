@@ -16,11 +16,11 @@ import { RequestView, type VersionedInput } from '../../../cel/request-view.js';
 import type { AdmissionAttributes, AdmissionPlugin, VersionedResource } from '../../../interfaces.js';
 import type { Reinvocation } from '../../../reinvocation.js';
 import { applyConfiguration } from './apply-configuration.js';
-import { type PolicyHook, PolicyHooks } from '../hooks.js';
+import { policyFiles, type PolicyHook, PolicyHooks } from '../hooks.js';
 import { applyPatch } from './json-patch.js';
 import { ReinvokeContext } from '../../reinvoke-context.js';
 import { whenReady } from '../../when-ready.js';
-import { isExcluded } from '../matching.js';
+import { isReview } from '../../../matching/match.js';
 import { errorTypeOf, type MutatingPolicyMetrics } from '../metrics.js';
 import { MutationError } from './mutation-error.js';
 import { compileMutatingPolicy, type CompiledMutation, type MutatingPolicy } from './mutating-policy.js';
@@ -38,13 +38,15 @@ const NAME = 'MutatingAdmissionPolicy';
 const SCALE_GROUP = 'autoscaling';
 
 export function mutatingAdmissionPolicy(dependencies: MutatingPolicyDependencies): AdmissionPlugin {
-  const { sources, clock, conditionMetrics } = dependencies;
-  const hooks = new PolicyHooks(sources.mutatingPolicies, sources.mutatingPolicyBindings, (policy) =>
-    compileMutatingPolicy(policy, conditionMetrics),
+  const { sources, files, clock, conditionMetrics } = dependencies;
+  const hooks = new PolicyHooks(
+    { policies: sources.mutatingPolicies, bindings: sources.mutatingPolicyBindings },
+    policyFiles(files?.mutatingPolicies, files?.mutatingPolicyBindings),
+    (policy) => compileMutatingPolicy(policy, conditionMetrics),
   );
   ParamKinds.of(sources).follow(hooks);
   const dispatch = async (attributes: AdmissionAttributes, reinvocation: Reinvocation | undefined): Promise<void> => {
-    if (!hooks.synced()) await whenReady(hooks, attributes, clock);
+    if (!hooks.isReadyFor(attributes.resource)) await whenReady(hooks, attributes, clock);
     const found = hooks.for(attributes.resource);
     if (found.length > 0) await new MutatingRequest(attributes, dependencies, reinvocation).run(found);
   };
@@ -54,8 +56,8 @@ export function mutatingAdmissionPolicy(dependencies: MutatingPolicyDependencies
     handles: (operation) => operation !== 'DELETE',
     readsObjects: (resource) => !hooks.synced() || hooks.for(resource).length > 0,
     admit(attributes, reinvocation) {
-      if (hooks.synced() && hooks.for(attributes.resource).length === 0) return;
-      return isExcluded(attributes) ? undefined : dispatch(attributes, reinvocation);
+      if (hooks.isReadyFor(attributes.resource) && hooks.for(attributes.resource).length === 0) return;
+      return isReview(attributes) ? undefined : dispatch(attributes, reinvocation);
     },
   };
 }

@@ -196,3 +196,33 @@ test('a request waits for the list of policies, up to a limit', async () => {
   waiting.advance(10_000);
   expect((await answer).message).toBe('configmaps "settings" is forbidden: not yet ready to handle request');
 });
+
+test('policies from files come first, apply to policies, and have bindings of their own', async () => {
+  const files = { validatingPolicies: new FakeSource(), validatingPolicyBindings: new FakeSource() };
+  const withFiles = validatingAdmissionPolicy({
+    sources,
+    files,
+    clock,
+    metrics,
+    conditionMetrics: undefined,
+    authorizer: { authorize: () => ({ decision: 'allow', reason: '' }) },
+  });
+  const group = 'admissionregistration.k8s.io';
+  const rules = [{ apiGroups: ['', group], apiVersions: ['*'], operations: ['*'], resources: ['*'] }];
+  const spec = { matchConstraints: { resourceRules: rules }, validations: [{ expression: 'false', message: 'no' }] };
+  const refusal = async (resource: string, of: string): Promise<string | undefined> => {
+    const { attributes } = createOf({}, { resource: { group: of, version: 'v1', resource } });
+    const run = async (): Promise<void> => withFiles.validate?.(attributes);
+    return run().then(
+      () => undefined,
+      (error: unknown) => (error as ApiError).message,
+    );
+  };
+  sources.validatingPolicies.set(policy('api', spec));
+  sources.validatingPolicyBindings.set(binding('api', 'api'), binding('other', 'file'));
+  files.validatingPolicies.set(policy('file', spec));
+  expect(await refusal('configmaps', '')).toContain("'api' with binding 'api'");
+  files.validatingPolicyBindings.set(binding('file', 'file'));
+  expect(await refusal('configmaps', '')).toContain("'file' with binding 'file'");
+  expect(await refusal('validatingadmissionpolicies', group)).toContain("'file' with binding 'file'");
+});

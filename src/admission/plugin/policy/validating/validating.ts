@@ -9,12 +9,13 @@ import type { MatchConditionsMetrics } from '../../../cel/match-conditions.js';
 import { RequestView, type VersionedInput } from '../../../cel/request-view.js';
 import type { AdmissionAttributes, AdmissionPlugin, VersionedResource } from '../../../interfaces.js';
 import { refusal } from '../../../refusal.js';
-import type { AdmissionSources, ParamStore } from '../../../sources.js';
+import type { AdmissionSources, ParamStore, StaticSources } from '../../../sources.js';
 import { AuditAnnotations } from './audit-annotations.js';
 import { type Decision, evaluateValidations, failed, type ValidationResult } from './evaluate-validations.js';
-import { type Binding, type PolicyHook, PolicyHooks } from '../hooks.js';
+import { type Binding, policyFiles, type PolicyHook, PolicyHooks } from '../hooks.js';
 import { whenReady } from '../../when-ready.js';
-import { isExcluded, matchPolicy } from '../matching.js';
+import { isReview } from '../../../matching/match.js';
+import { matchPolicy } from '../matching.js';
 import { errorTypeOf, type ValidatingPolicyMetrics } from '../metrics.js';
 import { collectParams, ConfigurationError, openParams } from '../params.js';
 import { ParamKinds } from '../param-kinds.js';
@@ -22,6 +23,7 @@ import { compileValidatingPolicy, type ValidatingPolicy } from './validating-pol
 
 export interface PolicyDependencies {
   readonly sources: AdmissionSources;
+  readonly files?: StaticSources | undefined;
   readonly authorizer: Authorizer;
   readonly clock: Clock;
   readonly conditionMetrics: MatchConditionsMetrics | undefined;
@@ -44,9 +46,11 @@ interface Denial {
 const CODES: Readonly<Record<string, number>> = { Forbidden: 403, Unauthorized: 401, RequestEntityTooLarge: 413 };
 
 export function validatingAdmissionPolicy(dependencies: ValidatingPolicyDependencies): AdmissionPlugin {
-  const { sources, clock, conditionMetrics } = dependencies;
-  const hooks = new PolicyHooks(sources.validatingPolicies, sources.validatingPolicyBindings, (policy) =>
-    compileValidatingPolicy(policy, conditionMetrics),
+  const { sources, files, clock, conditionMetrics } = dependencies;
+  const hooks = new PolicyHooks(
+    { policies: sources.validatingPolicies, bindings: sources.validatingPolicyBindings },
+    policyFiles(files?.validatingPolicies, files?.validatingPolicyBindings),
+    (policy) => compileValidatingPolicy(policy, conditionMetrics),
   );
   ParamKinds.of(sources).follow(hooks);
   const dispatch = (attributes: AdmissionAttributes): MaybePromise<void> => {
@@ -58,8 +62,8 @@ export function validatingAdmissionPolicy(dependencies: ValidatingPolicyDependen
     handles: () => true,
     readsObjects: (resource) => !hooks.synced() || hooks.for(resource).length > 0,
     validate(attributes) {
-      if (isExcluded(attributes)) return;
-      return hooks.synced()
+      if (isReview(attributes)) return;
+      return hooks.isReadyFor(attributes.resource)
         ? dispatch(attributes)
         : whenReady(hooks, attributes, clock).then(() => dispatch(attributes));
     },

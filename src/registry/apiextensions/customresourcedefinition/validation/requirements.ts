@@ -1,3 +1,4 @@
+import { isConditionTrue } from '../../../../apimachinery/meta/conditions.js';
 import { FieldPath } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt, stringsOf, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
@@ -11,7 +12,6 @@ import { clientConfigOf, MAX_SELECTABLE_FIELDS, type SchemaRequirements } from '
 import { type InternalSpec, objectsAt, schemasOf } from '../internal.js';
 import { sameValue } from '../same.js';
 import { nonAtomicItems, validateMapListKeys } from './schema-validation.js';
-import { isConditionTrue } from '../status.js';
 import { schemaHas } from '../visit.js';
 
 export const REQUIREMENTS_FOR_CREATE: SchemaRequirements = {

@@ -9,7 +9,7 @@ import { bindingStrategy } from '../shared/strategy.js';
 import { bindingTable } from '../shared/tables.js';
 import { admissionType, mutatingVersions } from '../shared/type.js';
 
-const validate = (binding: KubeObject): FieldError[] => [
+export const validateMutatingBinding = (binding: KubeObject): FieldError[] => [
   ...validateCommonBinding(binding),
   ...validateMutatingOperations(
     objectAt(objectAt(binding, 'spec'), 'matchResources') ?? {},
@@ -22,7 +22,7 @@ export const mutatingAdmissionPolicyBindings = (access: ParamAccess): ResourceTy
     resource: 'mutatingadmissionpolicybindings',
     kind: 'MutatingAdmissionPolicyBinding',
     ...mutatingVersions('MutatingAdmissionPolicyBinding'),
-    strategy: bindingStrategy(validate, 'MutatingAdmissionPolicy', access),
+    strategy: bindingStrategy(validateMutatingBinding, 'MutatingAdmissionPolicy', access),
     table: bindingTable('mutatingadmissionpolicybindings'),
     applyDefaults: defaultBinding,
   });

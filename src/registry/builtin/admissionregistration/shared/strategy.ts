@@ -8,7 +8,7 @@ import { Objections, paramKindObjection, paramRefObjection, type ParamAccess } f
 type Validate = (object: KubeObject, old: KubeObject | undefined) => readonly FieldError[];
 type AccessCheck = (user: UserInfo, object: KubeObject, old: KubeObject | undefined) => Promise<string | undefined>;
 
-const STATIC_SUFFIX = '.static.k8s.io';
+export const STATIC_SUFFIX = '.static.k8s.io';
 
 const RESERVED = `names ending with ${quote(STATIC_SUFFIX)} are reserved for static manifest-based configurations and cannot be managed via the API`;
 

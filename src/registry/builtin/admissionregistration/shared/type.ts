@@ -18,11 +18,8 @@ export const admissionType = (definition: Definition): ResourceType =>
 export const VALIDATING_VERSIONS = { otherVersions: { v1beta1: { introduced: 28, deprecated: 31, removed: 34 } } };
 
 /** Returns the versions of mutating policies or their bindings. */
-export const mutatingVersions = (
-  kind: string,
-): Pick<Definition, 'lifecycle' | 'announcedStorageVersion' | 'otherVersions'> => ({
+export const mutatingVersions = (kind: string): Pick<Definition, 'lifecycle' | 'otherVersions'> => ({
   lifecycle: { introduced: 36 },
-  announcedStorageVersion: 'v1beta1',
   otherVersions: {
     v1beta1: { introduced: 34, deprecated: 37, removed: 40, replacement: `admissionregistration.k8s.io/v1 ${kind}` },
     v1alpha1: { introduced: 32, deprecated: 35, removed: 38 },

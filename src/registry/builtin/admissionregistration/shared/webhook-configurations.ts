@@ -23,6 +23,14 @@ function defaultWebhook(webhook: JsonObject): void {
   if (service !== undefined) service['port'] ??= HTTPS_PORT;
 }
 
+export const defaultWebhooks = (configuration: KubeObject): void =>
+  objectsOf(configuration['webhooks']).forEach(defaultWebhook);
+
+export function defaultMutatingWebhooks(configuration: KubeObject): void {
+  defaultWebhooks(configuration);
+  for (const webhook of objectsOf(configuration['webhooks'])) webhook['reinvocationPolicy'] ??= 'Never';
+}
+
 /** Reports whether a webhook has an empty CA bundle. It is not stored, but it counts as a change of the webhook. */
 const givesEmptyBundle = (object: KubeObject): boolean =>
   objectsOf(object['webhooks']).some((webhook) => {
@@ -69,7 +77,7 @@ const strategy: Strategy = {
 const webhookConfigurations = (
   resource: string,
   kind: string,
-  applyDefaultsTo: (webhook: JsonObject) => void,
+  applyDefaults: (configuration: KubeObject) => void,
 ): ResourceType =>
   admissionType({
     resource,
@@ -80,20 +88,17 @@ const webhookConfigurations = (
       objectsOf(object['webhooks']).length,
       Age.of(object),
     ]),
-    applyDefaults: (object) => objectsOf(object['webhooks']).forEach(applyDefaultsTo),
+    applyDefaults,
   });
 
 export const validatingWebhookConfigurations = webhookConfigurations(
   'validatingwebhookconfigurations',
   'ValidatingWebhookConfiguration',
-  defaultWebhook,
+  defaultWebhooks,
 );
 
 export const mutatingWebhookConfigurations = webhookConfigurations(
   'mutatingwebhookconfigurations',
   'MutatingWebhookConfiguration',
-  (webhook) => {
-    defaultWebhook(webhook);
-    webhook['reinvocationPolicy'] ??= 'Never';
-  },
+  defaultMutatingWebhooks,
 );

@@ -23,7 +23,7 @@ function validateActions(actions: readonly string[], path: FieldPath): FieldErro
   return errors;
 }
 
-const validate = (binding: KubeObject): FieldError[] => [
+export const validateValidatingBinding = (binding: KubeObject): FieldError[] => [
   ...validateCommonBinding(binding),
   ...validateActions(
     stringsOf(objectAt(binding, 'spec')?.['validationActions']),
@@ -36,7 +36,7 @@ export const validatingAdmissionPolicyBindings = (access: ParamAccess): Resource
     resource: 'validatingadmissionpolicybindings',
     kind: 'ValidatingAdmissionPolicyBinding',
     ...VALIDATING_VERSIONS,
-    strategy: bindingStrategy(validate, 'ValidatingAdmissionPolicy', access),
+    strategy: bindingStrategy(validateValidatingBinding, 'ValidatingAdmissionPolicy', access),
     table: bindingTable('validatingadmissionpolicybindings'),
     applyDefaults: defaultBinding,
   });
