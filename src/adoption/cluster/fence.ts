@@ -51,6 +51,18 @@ export class Fence {
     return identityOf([policy, binding]);
   }
 
+  /** Creates a policy that denies nothing but a Lease that does not exist. Returns by what `isEnforcedBy` finds it; `id` is another one each time. */
+  async rehearse(id: string): Promise<FenceException> {
+    const through = { user: '', version: `rehearsal-${id}` };
+    const { spec, ...policy } = this.policy(through);
+    const [, lease] = objectsOf(objectAt(spec as JsonObject, 'matchConstraints')?.['resourceRules']);
+    const validations = [{ expression: 'false', reason: 'Forbidden' }];
+    const matchConstraints = { resourceRules: lease === undefined ? [] : [lease] };
+    await this.apply(POLICIES, { ...policy, spec: { failurePolicy: 'Fail', matchConstraints, validations } });
+    await this.apply(BINDINGS, this.binding());
+    return through;
+  }
+
   /** Returns the identity; '' if the policy is missing. */
   async identity(): Promise<string> {
     const { client } = this.options;

@@ -64,3 +64,6 @@ export type Steps = Readonly<Partial<Record<Action, (signal: AbortSignal) => Pro
 
 /** A step that cannot succeed any more. */
 export class RefusedError extends Error {}
+
+/** The cluster has passed the first revision of Annex: the next attempt begins above it. */
+export class PassedError extends Error {}

@@ -1,3 +1,4 @@
+import { TOOK_TOO_LONG } from '../protocol/condition.js';
 import { deepEqual, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { groupOf, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { whoAmI } from '../../client/who-am-i.js';
@@ -82,7 +83,7 @@ export class Return {
     endWatches: (signal) => this.endWatches(signal),
     lastCarry: async (signal) => {
       const until = await this.parts.options.backend.currentRevision();
-      await this.attempt.copier.drain(until, 0, LAST_MILLIS, this.within(signal));
+      await this.attempt.copier.drain(until, 0, this.limit(LAST_MILLIS), this.within(signal));
     },
     compareCounts: async () => {
       await this.attempt.copier.assertEqualCounts();
@@ -141,9 +142,10 @@ export class Return {
         return journal.write(state, {}, 'requests for the group go to the cluster', [], { return: this.status() });
       case 'Served': {
         const wasClosed = journal.state === 'Closing';
+        const isLate = journal.refusableMillis === 0;
         const isOutside = why instanceof DependentsError;
         const findings: ConditionUpdate[] = [
-          ['Returned', false, wasClosed && !isOutside ? 'GivenUp' : 'Refused'],
+          ['Returned', false, isOutside || !wasClosed ? 'Refused' : isLate ? TOOK_TOO_LONG : 'GivenUp'],
           ['DependentsOutside', isOutside && why.areKnown, isOutside && !why.areKnown ? 'Unknown' : 'Looked'],
         ];
         const message = `Annex continues to serve the group: ${messageOf(why)}`;
@@ -181,6 +183,11 @@ export class Return {
     const { backend, client, group, uid: adoption } = options;
     const policy = (stringAt(journal.spec, 'dependents') ?? 'Refuse') as DependentsPolicy;
     return (this.externalDependents ??= new ExternalDependents({ client, backend, group, policy, adoption }));
+  }
+
+  /** The limit of a step while writes are refused. */
+  private limit(millis: number): number {
+    return Math.min(millis, this.parts.journal.refusableMillis);
   }
 
   private within(signal: AbortSignal): AbortSignal {
@@ -327,7 +334,7 @@ export class Return {
     const isThere = (stages: Readonly<Record<string, string>>): boolean =>
       types.every(({ resource }) => stages[resource] === stage);
     const { replicas } = this.parts.options;
-    await replicas.everywhere('the end of writes', isThere, STAGE_MILLIS, this.within(signal), GONE_MILLIS);
+    await replicas.everywhere('the end of writes', isThere, this.limit(STAGE_MILLIS), this.within(signal), GONE_MILLIS);
   }
 
   private async endWatches(signal: AbortSignal): Promise<void> {

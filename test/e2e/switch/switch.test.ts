@@ -12,7 +12,8 @@ const GROUP = 'moved.example.com';
 const KILLED = 'killed.example.com';
 const MEDDLED = 'meddled.example.com';
 const GIVEN_UP = 'given-up.example.com';
-const GROUPS = [GROUP, KILLED, MEDDLED, GIVEN_UP];
+const TIMED = 'timed.example.com';
+const GROUPS = [GROUP, KILLED, MEDDLED, GIVEN_UP, TIMED];
 const NAMESPACE = 'moved';
 const COUNT = 150;
 
@@ -131,8 +132,10 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     await kubectl.ok(['-n', NAMESPACE, 'create', '-f', '-'], { stdin: JSON.stringify(child) });
     // One object is being deleted and waits for its finalizer.
     await http.send({ method: 'DELETE', path: widgetsPath(NAMESPACE, 'w.10-x', GROUP) });
+    // The machine of the tests may be slow.
+    const spec = { maxWriteRefusalSeconds: 120 };
     for (const group of GROUPS) {
-      const adoption = { apiVersion: 'kubeannex.io/v1alpha1', kind: 'Adoption', metadata: { name: group }, spec: {} };
+      const adoption = { apiVersion: 'kubeannex.io/v1alpha1', kind: 'Adoption', metadata: { name: group }, spec };
       await kubectl.ok(['create', '-f', '-'], { stdin: JSON.stringify(adoption) });
     }
     for (const group of GROUPS)
@@ -412,7 +415,10 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     const name = `annex-adoption.${MEDDLED}`;
     await adopt(MEDDLED, 'Annex');
     await eventually('the fence is there', async () =>
-      (await kubectl.run(['delete', 'validatingadmissionpolicybinding', name])).code === 0 ? true : undefined,
+      (await phase(MEDDLED)) === 'Fencing' &&
+      (await kubectl.run(['delete', 'validatingadmissionpolicybinding', name])).code === 0
+        ? true
+        : undefined,
     );
     const failed = await outcomeOf(MEDDLED);
     say(failed.message);
@@ -425,6 +431,30 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     await adopt(MEDDLED, 'Cluster');
     await adopt(MEDDLED, 'Annex');
     await condition(cluster, `adoption/${MEDDLED}`, 'Switched', ({ status }) => status === 'True');
+  });
+
+  test('a switch that refuses writes for too long is given up, and tried again by itself', async () => {
+    const { kubectl } = cluster;
+    const limited = (seconds: number): Promise<unknown> => {
+      const spec = { servedBy: 'Annex', maxWriteRefusalSeconds: seconds };
+      return kubectl.ok(['patch', 'adoption', TIMED, '--type=merge', '-p', JSON.stringify({ spec })]);
+    };
+    const busy = writers(TIMED, 2);
+    const release = await denyUpdates(cluster, `widgets.${TIMED}`);
+    await limited(15);
+    await eventually('the switch is given up', async () => ((await phase(TIMED)) === 'Returning' ? true : undefined));
+    await release();
+    const isGivenUp = ({ reason }: Condition): boolean => reason === 'GivenUp';
+    const { message } = await condition(cluster, `adoption/${TIMED}`, 'Switched', isGivenUp);
+    say(message);
+    expect(message).toMatch(/^the switch is given up: .*; it is tried again after 20/);
+    await writeAgain(busy);
+    // With another spec, it is tried at once.
+    await limited(120);
+    await condition(cluster, `adoption/${TIMED}`, 'Switched', ({ status }) => status === 'True');
+    await writeAgain(busy);
+    // As in the next test.
+    await settle(TIMED, busy, /went back|^PUT .*: revision \d+ after/);
   });
 
   test('a switch that is given up late: the cluster keeps the group, and informers converge', async () => {
