@@ -1,10 +1,9 @@
-import { API_SERVICES, deleteApiService, isAutomanaged } from '../../client/api-services.js';
-import { type ClusterClient, ClusterError } from '../../client/cluster-client.js';
+import { renewApiServices } from '../../client/api-services.js';
+import type { ClusterClient } from '../../client/cluster-client.js';
 import type { Clock } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import type { AdoptionCondition } from '../protocol/condition.js';
-import { type ClusterDefinitions, discoveredType } from '../cluster/cluster-definitions.js';
-import type { DiscoveredType } from '../preflight/discovery.js';
+import { apiServicesOf, type ClusterDefinitions, discoveredType } from '../cluster/cluster-definitions.js';
 import type { Journal } from './journal.js';
 import type { KubeApiserver, KubeApiservers } from '../cluster/kube-apiservers.js';
 
@@ -20,29 +19,6 @@ const LIMIT_MILLIS = 120_000;
 const NOTICE_MILLIS = 5_000;
 /** The document has all groups of the cluster. */
 const POLL_MILLIS = 250;
-
-/** Returns the names of the APIServices of some types. */
-export const apiServicesOf = (types: readonly DiscoveredType[]): readonly string[] => [
-  ...new Set(types.flatMap(({ group, versions }) => versions.map((one) => `${one}.${group}`))),
-];
-
-/**
- * Deletes the APIServices that kube-apiserver maintains for some types; it makes them anew, and looks again at what it lists. A
- * kube-apiserver that learns of a deletion together with the replacement does not notice it: this is repeated until each has.
- */
-export async function renewApiServices(
-  client: Pick<ClusterClient, 'must'>,
-  types: readonly DiscoveredType[],
-): Promise<void> {
-  for (const name of apiServicesOf(types)) {
-    const service = await client.must('GET', `${API_SERVICES}/${name}`);
-    if (service === undefined || !isAutomanaged(service)) continue;
-    await deleteApiService(client, service).catch((error: unknown) => {
-      // A kube-apiserver was faster.
-      if (!(error instanceof ClusterError && error.status === 409)) throw error;
-    });
-  }
-}
 
 export const notDiscovered = (message: string): AdoptionCondition => ['Discovered', false, 'NotListed', message];
 
@@ -75,7 +51,7 @@ export class Discovery {
       } catch (error) {
         if (signal.aborted || clock.monotonic() >= end) throw error;
         await journal.note([notDiscovered(messageOf(error))]);
-        await renewApiServices(this.options.client, crds.map(discoveredType));
+        await renewApiServices(this.options.client, apiServicesOf(crds.map(discoveredType)));
       }
     }
   }

@@ -1,4 +1,5 @@
 import { type DiscoveredType, missingInDiscovery } from '../preflight/discovery.js';
+import { renewApiServices } from '../../client/api-services.js';
 import { type ClusterClient, ClusterError } from '../../client/cluster-client.js';
 import { missingText, type Readiness, readinessOf } from '../preflight/readiness.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
@@ -6,8 +7,8 @@ import type { Clock } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import type { AdoptionCondition } from '../protocol/condition.js';
-import { discoveredType } from '../cluster/cluster-definitions.js';
-import { apiServicesOf, DISCOVERED, notDiscovered, renewApiServices } from '../move/discovery.js';
+import { apiServicesOf, discoveredType } from '../cluster/cluster-definitions.js';
+import { DISCOVERED, notDiscovered } from '../move/discovery.js';
 import type { KubeApiserver, KubeApiservers } from '../cluster/kube-apiservers.js';
 
 const LOOK_MILLIS = 60_000;
@@ -103,9 +104,10 @@ export class ReadinessChecker {
 
   /** Has kube-apiservers look again: when they lack a type for the second time, the fourth, the eighth and so on. Returns what is done. */
   private async renew(types: readonly DiscoveredType[], unlisted: number): Promise<string> {
-    const services = apiServicesOf(types).join(' ');
+    const names = apiServicesOf(types);
+    const services = names.join(' ');
     try {
-      if (unlisted >= RENEWED_FROM && isPowerOfTwo(unlisted)) await renewApiServices(this.options.client, types);
+      if (unlisted >= RENEWED_FROM && isPowerOfTwo(unlisted)) await renewApiServices(this.options.client, names);
       return `Annex deletes the APIServices ${services}, which kube-apiserver makes anew, until it lists them`;
     } catch (error) {
       return `kubectl delete apiservice ${services} makes it look again: Annex cannot: ${messageOf(error)}`;
