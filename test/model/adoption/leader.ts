@@ -75,6 +75,7 @@ export class Leader {
         this.replicas(({ stage }) => stage === 'Copying' || stage === 'Switching'),
       ),
     follow: () => this.now(() => this.carryOver()),
+    rehearseFence: () => this.now(() => this.world.set({ fence: false })),
     check: () => this.check(),
     compareRevisions: () => this.require(() => this.world.isBelow(), 'passed'),
     putFence: () =>
