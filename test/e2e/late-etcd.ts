@@ -8,6 +8,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { AddressInfo } from 'node:net';
+import { pause } from '../storage/mongod.js';
 
 const WATCHES = '/etcdserverpb.Watch/Watch';
 
@@ -46,14 +47,14 @@ export class LateEtcd {
     const request = this.upstream.request(headers, { endStream: false });
     const isWatch = headers[':path'] === WATCHES;
     let trailers: IncomingHttpHeaders = {};
-    let last = Promise.resolve();
+    let last: Promise<void> = Promise.resolve();
     /** Does it in order, and late. */
     const later = (what: () => void): void => {
       const wait = isWatch ? this.behindMillis : 0;
       const due = performance.now() + wait;
       last = last.then(async () => {
         const rest = due - performance.now();
-        if (rest > 0) await new Promise((resolve) => setTimeout(resolve, rest));
+        if (rest > 0) await pause(rest);
         if (!stream.destroyed) what();
       });
     };
@@ -68,7 +69,9 @@ export class LateEtcd {
     stream.on('wantTrailers', () => {
       stream.sendTrailers(trailers);
     });
-    request.on('trailers', (found) => (trailers = found));
+    request.on('trailers', (found: IncomingHttpHeaders) => {
+      trailers = found;
+    });
     request.on('data', (data: Buffer) => {
       later(() => void stream.write(data));
     });
@@ -77,6 +80,8 @@ export class LateEtcd {
     });
     request.on('error', () => void stream.destroy());
     stream.on('error', () => void request.destroy());
-    stream.on('close', () => void request.close());
+    stream.on('close', () => {
+      request.close();
+    });
   }
 }

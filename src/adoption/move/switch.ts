@@ -21,7 +21,7 @@ import type { Stages } from '../replica-stages.js';
 import { DISCOVERED } from './discovery.js';
 import { ChangeFollower } from './follower.js';
 import { type ConditionUpdate, type SwitchRecord } from './journal.js';
-import { type Parts, PassedError, RefusedError, type Steps } from './parts.js';
+import { assertPrompt, type Parts, PassedError, RefusedError, type Steps } from './parts.js';
 
 /** By then, every write that began before all kube-apiservers counted has ended: their request timeout, plus a margin. */
 const COUNTED_MILLIS = 65_000;
@@ -36,8 +36,6 @@ const RETURN_MILLIS = 120_000;
 const POLL_MILLIS = 500;
 /** When a switch is tried again that was given up once, twice and so on. */
 const RETRY_AFTER_MILLIS = [15_000, 30_000, 60_000, 120_000, 300_000];
-/** A policy has to be observed in this fraction of the time for which writes may be refused. */
-const REHEARSED_SHARE = 3;
 /** Nothing is refused. */
 const NO_FENCE = { fence: '', fencedAt: 0 };
 
@@ -193,15 +191,10 @@ export class Switch {
   private async rehearseFence(signal: AbortSignal): Promise<void> {
     const { fence, journal, options } = this.parts;
     const { clock, servers } = options;
-    const most = journal.maxRefusedMillis / REHEARSED_SHARE;
     const began = clock.monotonic();
     const through = await fence.rehearse(String(clock.now()));
     await servers.everywhere('a policy', (server) => fence.isEnforcedBy(server, through), FENCE_MILLIS, signal);
-    const took = clock.monotonic() - began;
-    if (took > most)
-      throw new Error(
-        `kube-apiservers observe a policy only after ${(took / 1000).toFixed(1)} s: writes would be refused for too long`,
-      );
+    assertPrompt(clock.monotonic() - began, journal.maxRefusedMillis);
   }
 
   private async countWrites(signal: AbortSignal): Promise<void> {
