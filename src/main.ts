@@ -216,6 +216,11 @@ for (const command of ofKubectl) program.addCommand(command);
 
 try {
   const args = process.argv.slice(2);
+  if (args[0] === '__complete') {
+    const { completeCommand } = await import('./cli/kubectl/complete.js');
+    await completeCommand(program.commands, args.slice(1), foregroundClock);
+    process.exit();
+  }
   // Option values of the other commands may look like flags of the server.
   const whole = args[0] === 'doctor' ? await doctorArguments(args.slice(1)) : args;
   await program.parseAsync(OWN_OPTIONS.has(args[0]) ? whole : normalizeArguments(whole), { from: 'user' });
