@@ -3,13 +3,13 @@ import { objectAt, objectsOf, stringAt } from '../../apimachinery/json/json.js';
 import { ADOPTION_STAGE } from '../../adoption/protocol/names.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import type { Clock } from '../../util/clock.js';
+import { MOVING } from '../../adoption/protocol/states.js';
 import { ADOPTIONS, withCluster } from './command.js';
 import { nameOf, groupOf } from '../../apimachinery/meta/meta.js';
 
 type Cluster = Pick<ClusterClient, 'call'>;
 
 const RESOURCE_DEFINITIONS = '/apis/kubeannex.io/v1/resourcedefinitions';
-const MOVING: ReadonlySet<string> = new Set(['Preparing', 'Fencing', 'Switching', 'Returning']);
 
 /** `annex uninstall-check`: the chart runs it before it is uninstalled. */
 export function uninstallCheckCommand(clock: Clock): Command {
