@@ -3,18 +3,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { Command } from 'commander';
-import { adoptCommand } from './cli/adopt/command.js';
-import { releaseCommand } from './cli/adopt/release.js';
-import { uninstallCheckCommand } from './cli/adopt/uninstall-check.js';
-import { attachCommand } from './cli/detach/attach.js';
-import { detachCommand } from './cli/detach/detach.js';
-import { completionCommand } from './cli/completion.js';
-import { convertCommand } from './cli/convert/command.js';
-import { kubeconfigCommand } from './cli/kubeconfig.js';
 import { Progress } from './cli/progress.js';
 import { kubectlCommands } from './cli/kubectl/commands.js';
-import { tokenCommand } from './cli/token.js';
-import { versionCommand, type Versions } from './cli/version.js';
+import type { Versions } from './cli/version.js';
+import { otherCommands } from './cli/commands.js';
 import { isAggregated } from './server/options/aggregation-options.js';
 import {
   describeFailure,
@@ -177,36 +169,18 @@ function fail(error: unknown): never {
 }
 
 const ofKubectl = kubectlCommands(foregroundClock);
-const OWN_OPTIONS: ReadonlySet<string | undefined> = new Set([
-  'convert',
-  'token',
-  'kubeconfig',
-  'version',
-  'completion',
-  'adopt',
-  'release',
-  'uninstall-check',
-  'detach',
-  'attach',
-  ...ofKubectl.map((command) => command.name()),
-]);
+const others = otherCommands(() => program, versions);
+const OWN_OPTIONS: ReadonlySet<string | undefined> = new Set(
+  [...others, ...ofKubectl].map((command) => command.name()),
+);
 
 const program: Command = new Command('annex')
   .description('An API server that speaks the Kubernetes API.')
   .version(annexVersion(root), '--version', 'Shows the version.')
   .helpOption('-h, --help', 'Shows this help.')
   .addCommand(serveCommand(serve))
-  .addCommand(doctorCommand(doctor))
-  .addCommand(convertCommand(systemClock))
-  .addCommand(tokenCommand())
-  .addCommand(kubeconfigCommand())
-  .addCommand(adoptCommand(foregroundClock))
-  .addCommand(releaseCommand(foregroundClock))
-  .addCommand(uninstallCheckCommand(foregroundClock))
-  .addCommand(detachCommand(foregroundClock))
-  .addCommand(attachCommand(foregroundClock))
-  .addCommand(versionCommand(versions))
-  .addCommand(completionCommand(() => program));
+  .addCommand(doctorCommand(doctor));
+for (const command of others) program.addCommand(command);
 
 for (const command of [program, ...program.commands]) {
   command.exitOverride().configureOutput({ outputError: () => undefined });
