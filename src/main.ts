@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { Command } from 'commander';
+import { backupCommand, restoreCommand } from './backup/command.js';
 import { adoptCommand } from './cli/adopt/command.js';
 import { releaseCommand } from './cli/adopt/release.js';
 import { uninstallCheckCommand } from './cli/adopt/uninstall-check.js';
@@ -202,6 +203,8 @@ const program: Command = new Command('annex')
   .addCommand(uninstallCheckCommand(foregroundClock))
   .addCommand(detachCommand(foregroundClock))
   .addCommand(attachCommand(foregroundClock))
+  .addCommand(backupCommand(systemClock))
+  .addCommand(restoreCommand(systemClock))
   .addCommand(versionCommand(versions))
   .addCommand(completionCommand(() => program));
 
