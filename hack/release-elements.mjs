@@ -1,8 +1,8 @@
 // Lists what users of a release may depend on: flags, options of commands, feature gates, and metrics, each with what the rules of
-// deprecation need. node hack/release-elements.mjs > test/releases/<major.minor>.json records a release; a test compares every record
-// with the current tree. It reads docs/flags.md and docs/metrics.md, which another test keeps up to date, and dist/.
+// deprecation need, and the fields of each type of the API. node hack/release-elements.mjs > test/releases/<major.minor>.json records a release; a test compares every record
+// with the current tree. It reads docs/flags.md and docs/metrics.md, which another test keeps up to date, data/openapi, and dist/.
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -34,13 +34,27 @@ function* metrics() {
   }
 }
 
+const help = (...command) =>
+  execFileSync(process.execPath, [join(root, 'dist/main.js'), ...command, '--help'], { encoding: 'utf8' });
+
+/** The options of serve and doctor are the flags. */
 function* options() {
-  for (const command of ['convert', 'doctor', 'kubeconfig', 'serve', 'token']) {
+  const [, commands = ''] = help().split('Commands:');
+  for (const [, command] of commands.matchAll(/^ {2}([a-z-]+) /gm)) {
     yield [command, element('STABLE', false)];
     if (command === 'serve' || command === 'doctor') continue;
-    const help = execFileSync(process.execPath, [join(root, 'dist/main.js'), command, '--help'], { encoding: 'utf8' });
-    for (const [, name, text] of help.matchAll(/^ {2}(?:-\w, )?--([a-z-]+).*? {2,}(.*)$/gm)) {
+    for (const [, name, text] of help(command).matchAll(/^ {2}(?:-\w, )?--([a-z-]+).*? {2,}(.*)$/gm)) {
       if (name !== 'help') yield [`${command} --${name}`, element('STABLE', text.includes('(DEPRECATED: '))];
+    }
+  }
+}
+
+/** The names of the fields of each type of the API, separated by spaces. */
+function* types() {
+  const folder = join(root, 'data/openapi');
+  for (const name of readdirSync(folder)) {
+    for (const [type, { properties = {} }] of Object.entries(JSON.parse(readFileSync(join(folder, name), 'utf8')))) {
+      yield [type, Object.keys(properties).sort().join(' ')];
     }
   }
 }
@@ -51,4 +65,4 @@ const elements = {
   gates: sorted(gates()),
   metrics: sorted(metrics()),
 };
-process.stdout.write(`${JSON.stringify(elements, undefined, 1)}\n`);
+process.stdout.write(`${JSON.stringify({ ...elements, types: sorted(types()) }, undefined, 1)}\n`);

@@ -13,6 +13,7 @@ import { completionCommand } from './cli/completion.js';
 import { convertCommand } from './cli/convert/command.js';
 import { kubeconfigCommand } from './cli/kubeconfig.js';
 import { Progress } from './cli/progress.js';
+import { kubectlCommands } from './cli/kubectl/commands.js';
 import { tokenCommand } from './cli/token.js';
 import { versionCommand, type Versions } from './cli/version.js';
 import { isAggregated } from './server/options/aggregation-options.js';
@@ -176,6 +177,7 @@ function fail(error: unknown): never {
   process.exit(code);
 }
 
+const ofKubectl = kubectlCommands(foregroundClock);
 const OWN_OPTIONS: ReadonlySet<string | undefined> = new Set([
   'convert',
   'token',
@@ -187,6 +189,7 @@ const OWN_OPTIONS: ReadonlySet<string | undefined> = new Set([
   'uninstall-check',
   'detach',
   'attach',
+  ...ofKubectl.map((command) => command.name()),
 ]);
 
 const program: Command = new Command('annex')
@@ -211,6 +214,8 @@ const program: Command = new Command('annex')
 for (const command of [program, ...program.commands]) {
   command.exitOverride().configureOutput({ outputError: () => undefined });
 }
+
+for (const command of ofKubectl) program.addCommand(command);
 
 try {
   const args = process.argv.slice(2);

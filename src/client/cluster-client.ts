@@ -22,6 +22,27 @@ export interface ClusterAnswer {
   readonly body: JsonObject;
 }
 
+export interface WholeAnswer extends ClusterAnswer {
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** A request, with what is not as usual. */
+export interface ClusterRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly accept?: string;
+  readonly body?: JsonObject;
+  readonly contentType?: string;
+  readonly timeoutMillis?: number;
+}
+
+/** A response that is received line by line. */
+export interface LineAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly lines: AsyncIterable<Buffer>;
+}
+
 /** A response as received. */
 export interface PlainAnswer {
   readonly status: number;
@@ -52,6 +73,10 @@ export class ClusterClient {
     return new ClusterClient(kubeconfig === '' ? inCluster() : loadClusterKubeconfig(kubeconfig, read), clock);
   }
 
+  static of(remote: RemoteConfig, clock: Clock): ClusterClient {
+    return new ClusterClient(remote, clock);
+  }
+
   /** Returns a client for one server of the cluster, `host:port`, whose certificate is verified as that of the Service `kubernetes`. */
   at(address: string): ClusterClient {
     const { remote } = this;
@@ -64,22 +89,25 @@ export class ClusterClient {
   }
 
   /** Returns any response of the server, whatever its status. Throws ClusterError if there is none. */
-  async call(
-    method: string,
-    path: string,
-    body?: JsonObject,
-    contentType = 'application/json',
-  ): Promise<ClusterAnswer> {
+  async call(method: string, path: string, body?: JsonObject, contentType?: string): Promise<ClusterAnswer> {
+    const more = { ...(body && { body }), ...(contentType !== undefined && { contentType }) };
+    const { status, body: answered } = await this.exchange({ method, path, ...more });
+    return { status, body: answered };
+  }
+
+  /** Like `call`, with the headers of the response. */
+  async exchange(request: ClusterRequest): Promise<WholeAnswer> {
+    const { method, path, accept = 'application/json', body, contentType = 'application/json' } = request;
     const text = body === undefined ? undefined : JSON.stringify(body);
     // Node sends the body of a DELETE without its length, and servers then ignore it.
     const ofBody = text !== undefined && {
       'Content-Type': contentType,
       'Content-Length': String(Buffer.byteLength(text)),
     };
-    const headers = { Accept: 'application/json', ...ofBody };
-    const response = await this.open(method, path, headers, text, TIMEOUT_MILLIS);
+    const timeout = request.timeoutMillis ?? TIMEOUT_MILLIS;
+    const response = await this.open(method, path, { Accept: accept, ...ofBody }, text, timeout);
     const bytes = await readAll(response);
-    return { status: response.statusCode ?? 0, body: parseBody(bytes) };
+    return { status: response.statusCode ?? 0, headers: response.headers, body: parseBody(bytes) };
   }
 
   /** Returns any response, whatever its format. */
@@ -144,12 +172,17 @@ export class ClusterClient {
 
   /** Yields the lines of a watch until it ends. Throws ClusterError if it does not start. */
   async watch(path: string, idleMillis: number, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
-    const response = await this.open('GET', path, { Accept: 'application/json' }, undefined, idleMillis);
-    if (response.statusCode !== 200) {
-      const { message } = parseBody(await readAll(response)) as { message?: string };
-      throw new ClusterError(response.statusCode ?? 0, message ?? 'the watch was refused');
-    }
-    return lines(response, signal);
+    return (await this.stream({ method: 'GET', path, timeoutMillis: idleMillis }, signal)).lines;
+  }
+
+  /** Begins a response that is received line by line. Throws ClusterError if its status is not 200. */
+  async stream(request: ClusterRequest, signal: AbortSignal): Promise<LineAnswer> {
+    const { method, path, accept = 'application/json', timeoutMillis = TIMEOUT_MILLIS } = request;
+    const response = await this.open(method, path, { Accept: accept }, undefined, timeoutMillis);
+    const { statusCode: status = 0, headers } = response;
+    if (status === 200) return { status, headers, lines: lines(response, signal) };
+    const { message } = parseBody(await readAll(response)) as { message?: string };
+    throw new ClusterError(status, message ?? 'the watch was refused');
   }
 
   private async open(
@@ -167,11 +200,15 @@ export class ClusterClient {
     const url = new URL(this.server + path);
     const options = { method, headers: { ...lease.headers, ...headers }, agent: lease.agent };
     return new Promise((resolve, reject) => {
-      const call = httpsRequest(url, options, (response) => {
+      const answered = (response: IncomingMessage): void => {
         if (response.statusCode === 401) this.connections.rejected();
         response.once('close', () => lease.release());
         resolve(response);
-      });
+      };
+      const call =
+        url.protocol === 'http:'
+          ? this.connections.plainRequest(url, { method, headers: options.headers }, answered)
+          : httpsRequest(url, options, answered);
       call.on('error', (error) => {
         lease.release();
         reject(new ClusterError(0, error.message));

@@ -288,7 +288,7 @@ describe('apply', () => {
       '{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"replicas":1,"text":"x"}}\n',
     );
     expect(applied(configuration({ text: 'x' }), 'other')).toBe('{}');
-    expect(applied(configuration({ free: { big: 'x'.repeat(256 * 1024) } }), 'kubectl')).toBeUndefined();
+    expect(applied(configuration({ free: { large: 'x'.repeat(256 * 1024) } }), 'kubectl')).toBeUndefined();
   });
 });
 

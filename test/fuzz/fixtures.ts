@@ -191,9 +191,9 @@ const schema: JsonObject = {
         mode: { type: 'string', enum: ['fast', 'slow'], default: 'fast' },
         name: { type: 'string', minLength: 2, maxLength: 10, pattern: '^[a-z]+$' },
         at: { type: 'string', format: 'date-time' },
-        fixed: {
+        settled: {
           type: 'string',
-          'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'fixed is immutable' }],
+          'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'settled is immutable' }],
         },
         tags: { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'set', maxItems: 5 },
         ports: {

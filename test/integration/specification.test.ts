@@ -8,12 +8,13 @@ import type { JsonObject } from '../../src/apimachinery/json/json.js';
 import { defaultOptions } from '../../src/server/options/options.js';
 import { type Answer, dig, digList, digText, Http1, treeOf } from './client.js';
 import { define } from './objects.js';
-import { eventually, scratchFolder, TestServer } from './server.js';
+import { eventually, NOBODY, scratchFolder, TestServer } from './server.js';
 
 const GROUP = 'specification.example.com';
 const THINGS = `/apis/${GROUP}/v1/namespaces/default/things`;
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const CBOR = 'application/cbor';
+const POLICY = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata' }] };
 
 /** Statements of the specification that no other test covers. */
 describe('the specification', () => {
@@ -26,7 +27,10 @@ describe('the specification', () => {
     const first = await TestServer.start(folder);
     await first.stop();
     const pki = join(first.dataDir, 'pki');
+    writeFileSync(join(folder, 'policy.json'), JSON.stringify(POLICY));
     server = await TestServer.start(folder, [
+      `--audit-policy-file=${join(folder, 'policy.json')}`,
+      `--audit-log-path=${join(folder, 'audit.log')}`,
       '--anonymous-auth=false',
       '--feature-gates=CBORServingAndStorage=true',
       `--tls-cert-file=${join(pki, 'apiserver.crt')}`,
@@ -42,6 +46,45 @@ describe('the specification', () => {
       const answer = await http.send({ path, token: '' });
       expect([path, answer.status]).toEqual([path, 401]);
     }
+  });
+
+  test('requests for deprecated versions are recorded in the audit log', async () => {
+    const annotations = async (path: string): Promise<unknown> => {
+      const id = String((await http.get(path)).headers['audit-id']);
+      return eventually('its event', () => {
+        // The last line may be incomplete.
+        const lines = readFileSync(join(folder, 'audit.log'), 'utf8').split('\n').slice(0, -1);
+        const line = lines.find((one) => one.includes(id) && one.includes('"ResponseComplete"'));
+        return Promise.resolve(line === undefined ? undefined : dig(JSON.parse(line) as JsonObject, 'annotations'));
+      });
+    };
+    expect(await annotations('/api/v1/endpoints')).toMatchObject({ 'k8s.io/deprecated': 'true' });
+    expect(await annotations('/api/v1/configmaps')).not.toHaveProperty(['k8s.io/deprecated']);
+  });
+
+  test('the verb proxy is a right of its own', async () => {
+    const path = '/api/v1/proxy/namespaces/default/services/web/x';
+    const asked = async (): Promise<number> => (await http.send({ path, token: NOBODY })).status;
+    const refused = await http.send({ path, token: NOBODY });
+    expect([refused.status, digText(treeOf(refused), 'message')]).toEqual([
+      403,
+      'services "web" is forbidden: User "jane" cannot proxy resource "services" in API group "" in the namespace "default"',
+    ]);
+    const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'proxies' };
+    const subjects = [{ kind: 'User', name: 'jane', apiGroup: 'rbac.authorization.k8s.io' }];
+    const allow = (verbs: string[]): Promise<Answer> =>
+      http.post(`${RBAC}/clusterroles`, {
+        metadata: { name: 'proxies' },
+        rules: [{ verbs, apiGroups: [''], resources: ['services'] }],
+      });
+    await http.post(`${RBAC}/clusterrolebindings`, { metadata: { name: 'proxies' }, roleRef, subjects });
+    expect((await allow(['get', 'create', 'update', 'list', 'watch', 'delete'])).status).toBe(201);
+    expect((await http.send({ path: '/api/v1/namespaces/default/services/web', token: NOBODY })).status).toBe(404);
+    expect(await asked()).toBe(403);
+    expect((await http.send({ method: 'DELETE', path: `${RBAC}/clusterroles/proxies` })).status).toBe(200);
+    expect((await allow(['proxy'])).status).toBe(201);
+    // Allowed; there is nothing behind it.
+    expect(await eventually('it is allowed', async () => ((await asked()) === 403 ? undefined : asked()))).toBe(404);
   });
 
   test('a watch response is chunked', async () => {

@@ -96,7 +96,7 @@ export class Source {
     const { clock } = this.options;
     let end = clock.monotonic() + STEP_MILLIS;
     for (let held = -1; ;) {
-      let trouble = '';
+      let trouble: string;
       try {
         const now = await this.removeFinalizersOnce(plural, signal);
         if (now.held === 0) return;

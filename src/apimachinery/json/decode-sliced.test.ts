@@ -13,7 +13,7 @@ function decode(text: string, piece: number): { readonly value: JsonValue; reado
 
 test('any value is decoded as in one step', () => {
   fc.assert(
-    fc.property(fc.json({ maxDepth: 6, noUnicodeString: false }), fc.integer({ min: 1, max: 60 }), (text, piece) => {
+    fc.property(fc.json({ maxDepth: 6, stringUnit: 'binary' }), fc.integer({ min: 1, max: 60 }), (text, piece) => {
       const compact = JSON.stringify(JSON.parse(text));
       // Compared as text, because the order of keys matters.
       expect(stringifyJson(decode(compact, piece).value)).toBe(stringifyJson(parseJson(compact)));

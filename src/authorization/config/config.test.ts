@@ -153,6 +153,16 @@ describe('the file', () => {
       'authorizers[0].connectionInfo.type: Invalid value: "InClusterConfig": the webhook would call this server itself, which serves the SubjectAccessReview API',
     ],
     [
+      'the longest timeout, the other version and policy, 64 conditions',
+      `${HEAD}authorizers: [{type: Webhook, name: w, webhook: {timeout: 30s, authorizedTTL: 0s, subjectAccessReviewVersion: v1beta1, failurePolicy: NoOpinion, connectionInfo: {type: KubeConfigFile, kubeConfigFile: /k}, matchConditionSubjectAccessReviewVersion: v1, matchConditions: [${Array.from({ length: 64 }, (_, i) => `{expression: 'e${i}'}`).join(', ')}]}}]`,
+      '',
+    ],
+    [
+      'less than nothing',
+      `${HEAD}authorizers: [{type: Webhook, name: w, webhook: {timeout: -1s, unauthorizedTTL: -1s, subjectAccessReviewVersion: v1, failurePolicy: Deny, connectionInfo: {type: KubeConfigFile}}}]`,
+      '[authorizers[0].timeout: Invalid value: "-1s": must be > 0s and <= 30s, authorizers[0].unauthorizedTTL: Invalid value: "-1s": must be > 0s, authorizers[0].connectionInfo.kubeConfigFile: Required value]',
+    ],
+    [
       '65 conditions',
       at(
         `connectionInfo: {type: KubeConfigFile, kubeConfigFile: /k}, matchConditionSubjectAccessReviewVersion: v1, matchConditions: [${Array.from({ length: 65 }, (_, i) => `{expression: 'e${i}'}`).join(', ')}]`,

@@ -73,8 +73,17 @@ export function loadClusterKubeconfig(path: string, readFile: (path: string) => 
   return remoteConfig(entries, new URL(server), readFile);
 }
 
-/** The entries of the current context. */
-interface Entries {
+/** Returns the configuration of a cluster and a user of kubeconfigs, for callers that choose them themselves. */
+export function clusterConfigOf(entries: Entries, readFile: (path: string) => string): RemoteConfig {
+  const server = stringAt(entries.cluster, 'server') ?? '';
+  const url = URL.canParse(server) ? new URL(server) : undefined;
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol))
+    throw new KubeconfigError(`the server of the cluster, ${redactedAddress(server)}, is not an http or https URL`);
+  return remoteConfig(entries, url, readFile);
+}
+
+/** The entries of a context; relative paths in them are relative to the folder. */
+export interface Entries {
   readonly cluster: JsonObject;
   readonly user: JsonObject;
   readonly directory: string;

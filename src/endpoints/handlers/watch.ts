@@ -105,7 +105,7 @@ class WatchStream {
   private send(events: readonly WatchEvent[]): boolean {
     const slicer = events.length > 1 ? new Slicer(this.scope.environment.clock) : undefined;
     let at = 0;
-    let writable = true;
+    let writable: boolean;
     do {
       const some = this.writeSome(at === 0 ? events : events.slice(at), slicer);
       at += some.sent;

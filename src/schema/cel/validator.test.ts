@@ -38,7 +38,7 @@ const SPEC: JsonObject = {
       type: 'object',
       additionalProperties: { type: 'integer', ...rules({ rule: 'self % 2 == 0', message: 'must be even' }) },
     },
-    fixed: { ...string, ...rules({ rule: 'self == oldSelf', message: 'fixed is immutable' }) },
+    steady: { ...string, ...rules({ rule: 'self == oldSelf', message: 'steady is immutable' }) },
     grow: {
       ...integer,
       ...rules({
@@ -109,17 +109,17 @@ describe('rules on objects', () => {
     ['scalar value is shown', { mm: { 'dotted.key': 3 } }, ['spec.mm[dotted.key]: Invalid value: 3: must be even']],
     ['sets compare without order', { lists: { set: ['a', 'b'], other: ['b', 'a'] } }, []],
     ['sets that differ', { lists: { set: ['a', 'b'], other: ['b', 'c'] } }, ['spec.lists: Invalid value: sets differ']],
-    ['transition rules rest on create', { fixed: 'any', grow: 1 }, []],
+    ['transition rules rest on create', { steady: 'any', grow: 1 }, []],
     ['optional old self on create', { opt: 'other' }, ['spec.opt: Invalid value: "other": must start as init']],
   ])('%s', (_, spec, expected) => {
     expect(errorsOf(spec)).toEqual(expected);
   });
 
   test.each<[string, JsonValue, JsonValue, string[]]>([
-    ['immutable', { fixed: 'x' }, { fixed: 'y' }, ['spec.fixed: Invalid value: "y": fixed is immutable']],
-    ['unchanged', { fixed: 'x' }, { fixed: 'x' }, []],
+    ['immutable', { steady: 'x' }, { steady: 'y' }, ['spec.steady: Invalid value: "y": steady is immutable']],
+    ['unchanged', { steady: 'x' }, { steady: 'x' }, []],
     ['old self in the message', { grow: 5 }, { grow: 4 }, ['spec.grow: Invalid value: 4: cannot shrink by one']],
-    ['removed and set again', {}, { fixed: 'new' }, []],
+    ['removed and set again', {}, { steady: 'new' }, []],
     [
       'keyed items are found by key',
       {

@@ -11,7 +11,10 @@ const MAX_VISITS = 200_000;
 
 /** Counts the values that a path may still visit. */
 class Budget {
-  private left = MAX_VISITS;
+  constructor(
+    private left: number = MAX_VISITS,
+    readonly maxResults: number = MAX_RESULTS,
+  ) {}
 
   spend(visits: number): void {
     this.left -= visits;
@@ -26,6 +29,20 @@ export class JsonPath {
   /** Throws a JsonPathError for a malformed path. */
   constructor(text: string) {
     this.groups = parseJsonPath(text);
+  }
+
+  /**
+   * Returns all values that the path leads to; none if there is none or the path does not fit the object. Unbounded, for programs whose user
+   * wrote the path.
+   */
+  all(value: JsonValue): readonly JsonValue[] {
+    try {
+      const budget = new Budget(Infinity, Infinity);
+      return this.groups.flatMap((nodes) => follow([value], nodes, budget));
+    } catch (error) {
+      if (error instanceof JsonPathError) return [];
+      throw error;
+    }
   }
 
   /** Returns the first value that the path leads to; undefined if there is none or the path does not fit the object. */
@@ -47,7 +64,7 @@ function follow(values: readonly JsonValue[], nodes: readonly PathNode[], budget
   for (const node of nodes) {
     budget.spend(1 + current.length);
     current = step(current, node, budget);
-    if (current.length > MAX_RESULTS) throw new JsonPathError('too many results');
+    if (current.length > budget.maxResults) throw new JsonPathError('too many results');
   }
   return current;
 }

@@ -89,6 +89,7 @@ export class EmbeddedBackend implements Backend {
   readonly indexes = undefined;
   readonly knownRevisions = undefined;
   readonly routing = undefined;
+  readonly kept = undefined;
 
   constructor(private readonly options: EmbeddedOptions) {
     this.clock = options.clock ?? systemClock;

@@ -49,7 +49,10 @@ describe('rules that cannot be decrypted', () => {
     const [one, two] = [newKey('one'), newKey('two')];
     await start(one);
     const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['configmaps'] }];
-    const role = await http.post(`${RBAC}/namespaces/default/roles`, { metadata: { name: 'reader' }, rules });
+    const role = await http.post(`${RBAC}/namespaces/default/roles`, {
+      metadata: { name: 'reader', finalizers: ['example.com/hold'] },
+      rules,
+    });
     const binding = await http.post(`${RBAC}/namespaces/default/rolebindings`, {
       metadata: { name: 'reader' },
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'reader' },
@@ -71,6 +74,8 @@ describe('rules that cannot be decrypted', () => {
     for (const path of ['clusterroles/view', 'namespaces/default/roles/reader']) {
       expect((await http.get(`${RBAC}/${path}`)).status).toBe(500);
       expect((await http.send({ method: 'DELETE', path: `${RBAC}/${path}${FORCE}` })).status).toBe(200);
+      // The finalizer of the role is as unreadable as the rest of it.
+      expect((await http.get(`${RBAC}/${path}`)).status).toBe(404);
     }
     // The next start restores the default roles. The remaining ones are readable again once their key is back.
     await start(two, one);

@@ -69,7 +69,7 @@ function definition(plural: string, kind: string, versions: readonly string[]): 
 export class Stand {
   http!: Http1;
   private server: StandaloneServer | undefined;
-  private readonly folder = scratchFolder(() => this.server?.stop() ?? Promise.resolve());
+  readonly folder = scratchFolder(() => this.server?.stop() ?? Promise.resolve());
 
   constructor(private readonly store: Store) {
     beforeAll(() => this.start(), START_MILLIS);
