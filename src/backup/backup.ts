@@ -10,7 +10,7 @@ import { writeBackup, type Written } from '../storage/backup/writer.js';
 import { redact } from '../storage/mongodb/connection/redact.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
-import type { BackupFlags } from './command.js';
+import type { BackupFlags } from './flags.js';
 
 const SELECT_MILLIS = 5_000;
 const STDOUT = '-';

@@ -1,23 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { commandOfFlags } from '../server/options/command-line.js';
+import type { BackupFlags, RestoreFlags } from './flags.js';
 import { FlagError } from '../server/options/flags.js';
 import type { Clock } from '../util/clock.js';
-
-export interface BackupFlags {
-  /** A file, a directory, or '-' for standard output. */
-  readonly output: string;
-  /** Storage names; empty: all types. */
-  readonly types: readonly string[];
-  /** How many backups to keep in the directory; 0: all. */
-  readonly keep: number;
-}
-
-export interface RestoreFlags {
-  readonly input: string;
-  readonly types: readonly string[];
-  /** 0: chosen by the age of the backup. */
-  readonly continueAbove: number;
-}
 
 const own = (syntax: string, text: string): Option => new Option(syntax, text).helpGroup('Backup flags:');
 const types = (text: string): Option =>

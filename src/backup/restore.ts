@@ -8,7 +8,7 @@ import { restoreBackup } from '../storage/backup/restore.js';
 import { redact } from '../storage/mongodb/connection/redact.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
-import type { RestoreFlags } from './command.js';
+import type { RestoreFlags } from './flags.js';
 
 const SELECT_MILLIS = 5_000;
 
