@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { Command } from 'commander';
+import { backupCommand, restoreCommand } from './backup/command.js';
 import { Progress } from './cli/progress.js';
 import { kubectlCommands } from './cli/kubectl/commands.js';
 import type { Versions } from './cli/version.js';
@@ -179,7 +180,10 @@ const program: Command = new Command('annex')
   .version(annexVersion(root), '--version', 'Shows the version.')
   .helpOption('-h, --help', 'Shows this help.')
   .addCommand(serveCommand(serve))
-  .addCommand(doctorCommand(doctor));
+  .addCommand(doctorCommand(doctor))
+  .addCommand(backupCommand(systemClock))
+  .addCommand(restoreCommand(systemClock));
+
 for (const command of others) program.addCommand(command);
 
 for (const command of [program, ...program.commands]) {
