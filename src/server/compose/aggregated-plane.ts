@@ -47,6 +47,8 @@ import type { ServerContext } from './server-context.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
 import { waitForStore } from './startup/startup.js';
 import { startDefinitions } from './startup/start-definitions.js';
+import { installComputed } from '../../registry/builtin/install.js';
+import { queryKinds } from '../../views/queries.js';
 
 export interface AggregatedPlaneDependencies {
   readonly metrics: AggregationMetrics;
@@ -80,7 +82,7 @@ export async function buildAggregatedPlane(
   const authorizer = new UnionAuthorizer([privilegedGroupAuthorizer, delegatedAuthorizer(context, dependencies)]);
   const foundation = await openFoundation(context, undefined, dependencies.clusterUid);
   const certificates = await waitForStore(() => dependencies.openCertificates(foundation.backend), context);
-  foundation.install([resourceDefinitionType((type) => foundation.registry.storeOf(type)?.cache.size())]);
+  installKinds(context, foundation, authorizer);
   const namespaces = new ClusterNamespaces(client);
   const quotas = new ClusterQuotas(client);
   const webhooks = await configuredAdmission({ options, clock, logger, registry, resolve: resolveByDns });
@@ -128,6 +130,13 @@ export async function buildAggregatedPlane(
     resyncApiServices: () => registration.services.changed(),
     isCaPublished: (authority) => registration.services.isTrusted(authority),
   };
+}
+
+/** Installs the kinds of Annex itself. */
+function installKinds({ clock }: ServerContext, foundation: Foundation, authorizer: Authorizer): void {
+  const { registry } = foundation;
+  foundation.install([resourceDefinitionType((type) => registry.storeOf(type)?.cache.size())]);
+  installComputed(queryKinds({ registry, authorizer, clock }), registry);
 }
 
 /** Returns the gates that keep writes from the store while a group moves. */
