@@ -3,11 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { Command } from 'commander';
-import { adoptCommand } from './cli/adopt/command.js';
-import { releaseCommand } from './cli/adopt/release.js';
-import { uninstallCheckCommand } from './cli/adopt/uninstall-check.js';
-import { attachCommand } from './cli/detach/attach.js';
-import { detachCommand } from './cli/detach/detach.js';
+import { clusterCommands } from './cli/cluster-commands.js';
 import { completionCommand } from './cli/completion.js';
 import { convertCommand } from './cli/convert/command.js';
 import { kubeconfigCommand } from './cli/kubeconfig.js';
@@ -27,6 +23,7 @@ import type { Options } from './server/options/options.js';
 import type { CheckResult, Finding } from './doctor/finding.js';
 import { foregroundClock, systemClock } from './util/clock.js';
 import { jsonLine } from './util/text/log-format.js';
+import { boundYoungGeneration } from './util/young-generation.js';
 import { annexVersion, KUBERNETES_VERSION, platform } from './server/http/documents/version.js';
 
 // Keys of JSON objects are arbitrary data. Without this accessor `__proto__` is an ordinary key.
@@ -90,6 +87,7 @@ function warnAsJson(): void {
 }
 
 async function serve(options: Options): Promise<void> {
+  boundYoungGeneration();
   onlyJson = options.loggingFormat === 'json';
   if (onlyJson) warnAsJson();
   // V8 lets a heap of this size more than double between collections. With 60 percent the server uses 262 MB with
@@ -176,6 +174,7 @@ function fail(error: unknown): never {
   process.exit(code);
 }
 
+const ofCluster = clusterCommands(foregroundClock);
 const ofKubectl = kubectlCommands(foregroundClock);
 const OWN_OPTIONS: ReadonlySet<string | undefined> = new Set([
   'convert',
@@ -183,11 +182,7 @@ const OWN_OPTIONS: ReadonlySet<string | undefined> = new Set([
   'kubeconfig',
   'version',
   'completion',
-  'adopt',
-  'release',
-  'uninstall-check',
-  'detach',
-  'attach',
+  ...ofCluster.map((command) => command.name()),
   ...ofKubectl.map((command) => command.name()),
 ]);
 
@@ -199,14 +194,9 @@ const program: Command = new Command('annex')
   .addCommand(doctorCommand(doctor))
   .addCommand(convertCommand(systemClock))
   .addCommand(tokenCommand())
-  .addCommand(kubeconfigCommand())
-  .addCommand(adoptCommand(foregroundClock))
-  .addCommand(releaseCommand(foregroundClock))
-  .addCommand(uninstallCheckCommand(foregroundClock))
-  .addCommand(detachCommand(foregroundClock))
-  .addCommand(attachCommand(foregroundClock))
-  .addCommand(versionCommand(versions))
-  .addCommand(completionCommand(() => program));
+  .addCommand(kubeconfigCommand());
+for (const command of [...ofCluster, versionCommand(versions), completionCommand(() => program)])
+  program.addCommand(command);
 
 for (const command of [program, ...program.commands]) {
   command.exitOverride().configureOutput({ outputError: () => undefined });
