@@ -3,7 +3,12 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { Command } from 'commander';
-import { clusterCommands } from './cli/cluster-commands.js';
+import { backupCommand, restoreCommand } from './backup/command.js';
+import { adoptCommand } from './cli/adopt/command.js';
+import { releaseCommand } from './cli/adopt/release.js';
+import { uninstallCheckCommand } from './cli/adopt/uninstall-check.js';
+import { attachCommand } from './cli/detach/attach.js';
+import { detachCommand } from './cli/detach/detach.js';
 import { completionCommand } from './cli/completion.js';
 import { convertCommand } from './cli/convert/command.js';
 import { kubeconfigCommand } from './cli/kubeconfig.js';
@@ -174,7 +179,6 @@ function fail(error: unknown): never {
   process.exit(code);
 }
 
-const ofCluster = clusterCommands(foregroundClock);
 const ofKubectl = kubectlCommands(foregroundClock);
 const OWN_OPTIONS: ReadonlySet<string | undefined> = new Set([
   'convert',
@@ -182,7 +186,11 @@ const OWN_OPTIONS: ReadonlySet<string | undefined> = new Set([
   'kubeconfig',
   'version',
   'completion',
-  ...ofCluster.map((command) => command.name()),
+  'adopt',
+  'release',
+  'uninstall-check',
+  'detach',
+  'attach',
   ...ofKubectl.map((command) => command.name()),
 ]);
 
@@ -194,9 +202,16 @@ const program: Command = new Command('annex')
   .addCommand(doctorCommand(doctor))
   .addCommand(convertCommand(systemClock))
   .addCommand(tokenCommand())
-  .addCommand(kubeconfigCommand());
-for (const command of [...ofCluster, versionCommand(versions), completionCommand(() => program)])
-  program.addCommand(command);
+  .addCommand(kubeconfigCommand())
+  .addCommand(adoptCommand(foregroundClock))
+  .addCommand(releaseCommand(foregroundClock))
+  .addCommand(uninstallCheckCommand(foregroundClock))
+  .addCommand(detachCommand(foregroundClock))
+  .addCommand(attachCommand(foregroundClock))
+  .addCommand(backupCommand(systemClock))
+  .addCommand(restoreCommand(systemClock))
+  .addCommand(versionCommand(versions))
+  .addCommand(completionCommand(() => program));
 
 for (const command of [program, ...program.commands]) {
   command.exitOverride().configureOutput({ outputError: () => undefined });

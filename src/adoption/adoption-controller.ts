@@ -10,9 +10,9 @@ import type { ElectionLease } from '../controllers/lease.js';
 import type { AdoptedDefinitions } from './handover/adopted-definitions.js';
 import { hasFailed, isMoving, isReturnWanted, isWanted, phaseOf, recordOf } from './move/journal.js';
 import type { KubeApiservers } from './cluster/kube-apiservers.js';
-import type { SwitchOptions } from './move/options.js';
+import type { MoveOptions } from './move/parts.js';
 import { isFreed } from './move/source.js';
-import { Switch } from './move/switch.js';
+import { Mover } from './move/mover.js';
 import { ReadinessChecker } from './reporting/readiness.js';
 import { Rehearsal } from './rehearsal/rehearsal.js';
 import { type Progress, statusOf } from './rehearsal/status.js';
@@ -30,7 +30,7 @@ export interface AdoptionControllerOptions {
   readonly definitions: LoopbackClient;
   readonly client: ClusterClient;
   readonly servers: KubeApiservers;
-  readonly replicas: SwitchOptions['replicas'];
+  readonly replicas: MoveOptions['replicas'];
   readonly backend: Backend;
   readonly adopted: Pick<AdoptedDefinitions, 'followsCluster' | 'routeOf'>;
   /** The namespace that Annex runs in. */
@@ -52,7 +52,7 @@ interface Running {
 /** A switch in progress, or a group that Annex serves and holds. */
 interface ActiveSwitch {
   readonly uid: string;
-  readonly move: Switch;
+  readonly mover: Mover;
   readonly stop: AbortController;
   done: Promise<void> | undefined;
   /** When the last move ended, or when the group was first seen (monotonic milliseconds). */
@@ -178,7 +178,10 @@ export class AdoptionController {
     const running = this.running.get(nameOf(adoption));
     if (phaseOf(adoption) !== 'InSync' || running === undefined) return undefined;
     try {
-      const found = await this.newActiveSwitch(adoption)?.move.countEarly(running.rehearsal.types, running.stop.signal);
+      const found = await this.newActiveSwitch(adoption)?.mover.countEarly(
+        running.rehearsal.types,
+        running.stop.signal,
+      );
       return found && { ...found };
     } catch {
       // The switch itself reports what is missing.
@@ -195,7 +198,7 @@ export class AdoptionController {
     const moving = this.newActiveSwitch(adoption);
     if (moving === undefined) return;
     this.activeSwitches.set(group, moving);
-    moving.done = moving.move.run(moving.stop.signal).finally(() => {
+    moving.done = moving.mover.run(moving.stop.signal).finally(() => {
       moving.done = undefined;
       moving.movedAt = this.options.clock.monotonic();
     });
@@ -231,7 +234,7 @@ export class AdoptionController {
     }
     if (moving.done !== undefined || clock.monotonic() - moving.heldAt < HOLD_MILLIS) return;
     const held = moving;
-    held.done = (frees ? held.move.free(held.stop.signal) : held.move.hold())
+    held.done = (frees ? held.mover.free(held.stop.signal) : held.mover.hold(held.stop.signal))
       .catch((error: unknown) => {
         if (!isConflictOrNotFound(error)) onError(group, error);
       })
@@ -248,13 +251,13 @@ export class AdoptionController {
     if (staging === undefined) return undefined;
     const group = nameOf(adoption);
     const uid = uidOf(adoption);
-    const move = new Switch({
+    const mover = new Mover({
       ...{ adopted, adoptions, backend, client, clock, definitions, namespace, replicas, servers, staging, group, uid },
       copyRate: copyRateOf(adoption),
       onError: (error) => onError(group, error),
     });
     const since = clock.monotonic();
-    return { uid, move, stop: new AbortController(), done: undefined, movedAt: since, heldAt: -Infinity };
+    return { uid, mover, stop: new AbortController(), done: undefined, movedAt: since, heldAt: -Infinity };
   }
 
   private async rehearse(adoption: KubeObject): Promise<Progress> {
@@ -320,7 +323,7 @@ export class AdoptionController {
     const finalizers = adoption.metadata.finalizers ?? [];
     if (!finalizers.includes(FINALIZER)) return;
     await backend.staging?.copy(stagingName(adoption)).drop();
-    if (recordOf(adoption).counted !== '') await this.newActiveSwitch(adoption)?.move.cleanUp();
+    if (recordOf(adoption).counted !== '') await this.newActiveSwitch(adoption)?.mover.cleanUp();
     await adoptions.update(
       withFinalizers(
         adoption,

@@ -1,6 +1,6 @@
 import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
-import type { ClusterClient } from './cluster-client.js';
+import { type ClusterClient, ClusterError } from './cluster-client.js';
 
 /** The server that receives the requests for a group. Ordinary: Annex, unless another server has the group. */
 export type GroupRoute = 'Ordinary' | 'Cluster' | 'Annex';
@@ -28,4 +28,19 @@ export async function deleteApiService(client: Pick<ClusterClient, 'must'>, serv
   const { name = '', uid = '', resourceVersion = '' } = service.metadata;
   const preconditions = { uid, resourceVersion };
   await client.must('DELETE', `${API_SERVICES}/${name}`, { apiVersion: 'v1', kind: 'DeleteOptions', preconditions });
+}
+
+/**
+ * Deletes APIServices that kube-apiserver maintains; it makes them anew, and looks again at what it lists. A kube-apiserver that learns of a
+ * deletion together with the replacement does not notice it: the caller repeats this until each has.
+ */
+export async function renewApiServices(client: Pick<ClusterClient, 'must'>, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const service = await client.must('GET', `${API_SERVICES}/${name}`);
+    if (service === undefined || !isAutomanaged(service)) continue;
+    await deleteApiService(client, service).catch((error: unknown) => {
+      // A kube-apiserver was faster.
+      if (!(error instanceof ClusterError && error.status === 409)) throw error;
+    });
+  }
 }

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../apimachinery/json/json.js';
+import type { Author, KeptHistory } from './kept/interfaces.js';
 
 /**
  * The storage contract. A backend keeps the current objects and a *log*: one entry for each committed write, under consecutive revisions
@@ -95,6 +96,8 @@ export interface WriteRequest {
   readonly value: EncodedObject | undefined;
   /** The previous object if the caller has it, so that the store need not read it. Ignored if its revision is not the expected one. */
   readonly previous?: StoredObject | undefined;
+  /** Who writes; absent for the server itself. */
+  readonly author?: Author | undefined;
 }
 
 /** The result of a write. `committed` is durable. `conflict` carries the current object, or undefined if none exists. */
@@ -320,6 +323,8 @@ export interface Capabilities {
   readonly knownRevisions: RevisionConsumer | undefined;
   /** Undefined if one log orders all types. */
   readonly routing: LogRouting | undefined;
+  /** Undefined if only the history window is kept. */
+  readonly kept: KeptHistory | undefined;
 }
 
 /** A store. All methods throw StorageError, with a code, if they fail. See docs/design/writing-a-backend.md. */

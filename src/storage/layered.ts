@@ -27,4 +27,5 @@ const forwarding = (below: Backend): Backend => ({
   indexes: below.indexes,
   knownRevisions: below.knownRevisions,
   routing: below.routing,
+  kept: below.kept,
 });

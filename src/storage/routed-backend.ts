@@ -8,6 +8,8 @@ import {
   type StoreHealth,
 } from './interfaces.js';
 import { layered } from './layered.js';
+import type { KeptHistory } from './kept/interfaces.js';
+import { routedKept } from './routed-kept.js';
 
 /** The logs of a store, each with its own backend. */
 export interface LogSet {
@@ -74,7 +76,7 @@ const lifecycleOf = (backends: readonly Backend[]): Lifecycle => ({
 /** The capabilities that concern types: a log set has one if one of its logs has it. */
 function capabilitiesOf(
   logs: LogSet,
-): Pick<Capabilities, 'projection' | 'localStates' | 'indexes' | 'knownRevisions' | 'routing'> {
+): Pick<Capabilities, 'projection' | 'localStates' | 'indexes' | 'knownRevisions' | 'routing' | 'kept'> {
   const all = backendsOf(logs);
   const some = <T>(has: keyof Capabilities, capability: T): T | undefined =>
     all.some((backend) => backend[has] !== undefined) ? capability : undefined;
@@ -90,6 +92,9 @@ function capabilitiesOf(
       },
     }),
     routing: { logOf: (resource) => logs.overrides.get(resource) ?? '' },
+    kept: all.every(({ kept }) => kept !== undefined)
+      ? routedKept(all, (resource) => backendOf(logs, resource).kept as KeptHistory)
+      : undefined,
   };
 }
 

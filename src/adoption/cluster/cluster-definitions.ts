@@ -324,4 +324,9 @@ export function discoveredType(crd: KubeObject): DiscoveredType {
   return { group: textOf(spec?.['group']), plural: textOf(objectAt(spec, 'names')?.['plural']), versions };
 }
 
+/** Returns the names of the APIServices of some types. */
+export const apiServicesOf = (types: readonly DiscoveredType[]): readonly string[] => [
+  ...new Set(types.flatMap(({ group, versions }) => versions.map((one) => `${one}.${group}`))),
+];
+
 export const isBackDoor = ({ name }: JsonObject): boolean => textOf(name).startsWith(BACK_DOOR);

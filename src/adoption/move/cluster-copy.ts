@@ -1,4 +1,4 @@
-import { deepEqual, type JsonObject } from '../../apimachinery/json/json.js';
+import { deepEqual, type JsonObject, objectAt, objectsOf, textOf } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import { ClusterCollection, failure } from '../rehearsal/collection.js';
@@ -24,6 +24,20 @@ export interface ReturnedType {
   readonly namespaced: boolean;
   /** True if the back door has a status subresource. */
   readonly hasStatus: boolean;
+}
+
+/** Returns the type of a definition of Annex. */
+export function returnedType(definition: KubeObject): ReturnedType {
+  const spec = objectAt(definition, 'spec') ?? {};
+  const names = objectAt(spec, 'names');
+  const stored = objectsOf(spec['versions']).find((version) => version['storage'] === true);
+  return {
+    resource: definition.metadata.name ?? '',
+    plural: textOf(names?.['plural']),
+    kind: textOf(names?.['kind']),
+    namespaced: spec['scope'] === 'Namespaced',
+    hasStatus: objectAt(objectAt(stored, 'subresources'), 'status') !== undefined,
+  };
 }
 
 /** The type and key of an object. */

@@ -1,10 +1,9 @@
-import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import { API_SERVICES, deleteApiService, isAutomanaged } from '../../client/api-services.js';
-import { type ClusterClient, ClusterError } from '../../client/cluster-client.js';
+import { renewApiServices } from '../../client/api-services.js';
+import type { ClusterClient } from '../../client/cluster-client.js';
 import type { Clock } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import type { AdoptionCondition } from '../protocol/condition.js';
-import { type ClusterDefinitions, discoveredType } from '../cluster/cluster-definitions.js';
+import { apiServicesOf, type ClusterDefinitions, discoveredType } from '../cluster/cluster-definitions.js';
 import type { Journal } from './journal.js';
 import type { KubeApiserver, KubeApiservers } from '../cluster/kube-apiservers.js';
 
@@ -35,10 +34,7 @@ export interface DiscoveryOptions {
 export class Discovery {
   constructor(private readonly options: DiscoveryOptions) {}
 
-  /**
-   * Waits until every kube-apiserver lists the cluster's own resources of the group. A kube-apiserver that learns of the deletion of an
-   * APIService together with its replacement does not notice the deletion: it asks Annex for good, so the replacement is deleted, too.
-   */
+  /** Waits until every kube-apiserver lists the cluster's own resources of the group. */
   async complete(signal: AbortSignal): Promise<void> {
     const { clock, clusterDefinitions, journal, servers } = this.options;
     const end = clock.monotonic() + LIMIT_MILLIS;
@@ -55,22 +51,8 @@ export class Discovery {
       } catch (error) {
         if (signal.aborted || clock.monotonic() >= end) throw error;
         await journal.note([notDiscovered(messageOf(error))]);
-        await this.replaceApiServices(crds);
+        await renewApiServices(this.options.client, apiServicesOf(crds.map(discoveredType)));
       }
-    }
-  }
-
-  /** Deletes the APIServices that kube-apiserver maintains for the types; it makes them anew. */
-  private async replaceApiServices(crds: readonly KubeObject[]): Promise<void> {
-    const { client } = this.options;
-    const types = crds.map(discoveredType);
-    for (const name of new Set(types.flatMap(({ group, versions }) => versions.map((one) => `${one}.${group}`)))) {
-      const service = await client.must('GET', `${API_SERVICES}/${name}`);
-      if (service === undefined || !isAutomanaged(service)) continue;
-      await deleteApiService(client, service).catch((error: unknown) => {
-        // A kube-apiserver was faster.
-        if (!(error instanceof ClusterError && error.status === 409)) throw error;
-      });
     }
   }
 }

@@ -12,11 +12,7 @@ import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/m
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Revision } from '../../storage/interfaces.js';
 import type { Clock } from '../../util/clock.js';
-
-/** Phases in progress: the leader continues them. */
-const MOVING = ['Preparing', 'Fencing', 'Switching', 'Returning'] as const;
-type MovingPhase = (typeof MOVING)[number];
-export type SwitchPhase = MovingPhase | 'Served' | 'Failed' | 'Copying';
+import { type BackStep, MOVING, type State, stateOf, STATES } from '../protocol/states.js';
 
 /** The record that lets another replica continue a switch. */
 export interface SwitchRecord {
@@ -34,9 +30,6 @@ export interface SwitchRecord {
   /** The number of the last back door opened. */
   readonly door: number;
 }
-
-/** Copying: Annex takes writes, and the cluster's copy follows. Closing: neither takes writes. Routing: requests go to the cluster. */
-type BackStep = '' | 'Copying' | 'Closing' | 'Routing';
 
 export const NO_SWITCH: SwitchRecord = {
   ...{ first: 0, counted: '', countedSince: 0, fence: '', fencedAt: 0, back: '', door: 0 },
@@ -69,12 +62,27 @@ export class Journal {
     this.adoption = found;
   }
 
+  /** Reads it again. Returns true if another leader has continued the switch since it was read or written. */
+  async readAgain(): Promise<boolean> {
+    const [phase, record] = [this.phase, this.record];
+    await this.read();
+    return this.phase !== phase || !deepEqual({ ...this.record }, { ...record });
+  }
+
   get phase(): string {
     return phaseOf(this.known);
   }
 
-  get isMoving(): boolean {
-    return isMoving(this.known);
+  /** The state that is recorded. */
+  get state(): State {
+    const state = stateOf(this.phase, this.record.back);
+    if (state === undefined) throw new Error(`the phase ${this.phase} is unknown`);
+    return state;
+  }
+
+  /** The server that the spec asks for; undefined if the Adoption is being deleted. */
+  get wantedBy(): 'Annex' | 'Cluster' | undefined {
+    return this.isWanted ? 'Annex' : this.isReturnWanted ? 'Cluster' : undefined;
   }
 
   get record(): SwitchRecord {
@@ -105,9 +113,9 @@ export class Journal {
     return objectAt(this.known, 'spec') ?? {};
   }
 
-  /** Writes a step. Throws a conflict (409) if the status was changed since it was read; changes of the spec do not matter. */
+  /** Records a state. Throws a conflict (409) if the status was changed since it was read; changes of the spec do not matter. */
   async write(
-    phase: SwitchPhase,
+    state: State,
     change: Partial<SwitchRecord>,
     message: string,
     findings: readonly ConditionUpdate[] = [],
@@ -115,20 +123,19 @@ export class Journal {
     more: JsonObject = {},
   ): Promise<void> {
     const { client, clock } = this.options;
+    const { phase, back, isSwitched, takesWrites } = STATES[state];
+    const own: readonly ConditionUpdate[] = [
+      ['Switched', isSwitched],
+      ['Ready', takesWrites],
+    ];
     const next = (adoption: KubeObject): KubeObject => ({
       ...deepCopy(adoption),
       status: {
         ...deepCopy(objectAt(adoption, 'status') ?? {}),
         ...more,
         phase,
-        switch: { ...recordOf(adoption), ...change },
-        conditions: conditions(
-          adoption,
-          phase,
-          message,
-          [...phaseConditions(phase, { ...recordOf(adoption), ...change }), ...findings],
-          clock.now(),
-        ),
+        switch: { ...recordOf(adoption), ...change, back },
+        conditions: conditions(adoption, phase, message, [...own, ...findings], clock.now()),
       },
     });
     const before = JSON.stringify(this.known['status'] ?? null);
@@ -143,8 +150,8 @@ export class Journal {
 
   /** Reports in the status what keeps the switch from continuing. */
   async reportProgress(message: string, more: JsonObject = {}): Promise<void> {
-    if (!this.isMoving || message === this.message) return;
-    await this.write(this.phase as SwitchPhase, {}, message, [], more);
+    if (!isMoving(this.known) || message === this.message) return;
+    await this.write(this.state, {}, message, [], more);
   }
 
   /** Writes conditions beyond those of the phase, if they changed. Throws a conflict (409) if the Adoption was changed since it was read. */
@@ -164,7 +171,7 @@ export class Journal {
 
 export const phaseOf = (adoption: KubeObject): string => stringAt(objectAt(adoption, 'status'), 'phase') ?? '';
 
-export const isMoving = (adoption: KubeObject): boolean => (MOVING as readonly string[]).includes(phaseOf(adoption));
+export const isMoving = (adoption: KubeObject): boolean => MOVING.has(phaseOf(adoption));
 
 export const isWanted = (adoption: KubeObject): boolean =>
   objectAt(adoption, 'spec')?.['servedBy'] === 'Annex' && !hasDeletionTimestamp(adoption);
@@ -181,16 +188,6 @@ export const hasFailed = (adoption: KubeObject): boolean =>
 
 export function recordOf(adoption: KubeObject): SwitchRecord {
   return { ...NO_SWITCH, ...(objectAt(objectAt(adoption, 'status'), 'switch') as Partial<SwitchRecord> | undefined) };
-}
-
-/** Returns the conditions of a phase: whether Annex serves the group, and whether writes are taken on either side. */
-function phaseConditions(phase: SwitchPhase, { back }: SwitchRecord): readonly ConditionUpdate[] {
-  const isServed = phase === 'Served' || (phase === 'Returning' && (back === 'Copying' || back === 'Closing'));
-  const takesWrites = phase !== 'Fencing' && phase !== 'Switching' && (phase !== 'Returning' || back === 'Copying');
-  return [
-    ['Switched', isServed],
-    ['Ready', takesWrites],
-  ];
 }
 
 function conditions(

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../apimachinery/json/json.js';
 import { objectAt, stringAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { FakeClock } from '../../../test/fakes/util/clock.js';
+import { ClusterError } from '../../client/cluster-client.js';
 import { ReadinessChecker } from './readiness.js';
 
 const GROUP = 'example.com';
@@ -15,9 +16,22 @@ const policy = {
   spec: { matchConstraints: { resourceRules: [{ apiGroups: [GROUP], resources: ['widgets'] }] } },
 };
 
+const apiService = {
+  metadata: { name: `v1.${GROUP}`, labels: { 'kube-aggregator.kubernetes.io/automanaged': 'true' } },
+  spec: {},
+};
+
 function setUp(admissionFromCluster = true) {
   const clock = new FakeClock();
-  const state = { denied: '', served: true, down: false, asked: 0, listed: true };
+  const state = {
+    denied: '',
+    served: true,
+    down: false,
+    asked: 0,
+    listed: true,
+    mayDelete: true,
+    deleted: [] as string[],
+  };
   const answer = (method: string, path: string, body?: JsonObject): JsonObject | undefined => {
     state.asked++;
     if (state.down) throw new Error('no route to the cluster');
@@ -25,6 +39,12 @@ function setUp(admissionFromCluster = true) {
       const resource = stringAt(objectAt(objectAt(body, 'spec'), 'resourceAttributes'), 'resource');
       return { status: { allowed: resource !== state.denied } };
     }
+    if (method === 'DELETE') {
+      if (!state.mayDelete) throw new ClusterError(403, 'forbidden');
+      state.deleted.push(path);
+      return undefined;
+    }
+    if (path.startsWith('/apis/apiregistration.k8s.io')) return apiService;
     if (path === ADMISSION) return { resources: state.served ? [{ name: 'validatingadmissionpolicies' }] : [] };
     if (path.startsWith(`${ADMISSION}/validatingadmissionpolicies`)) return { items: [policy] };
     return undefined;
@@ -36,7 +56,7 @@ function setUp(admissionFromCluster = true) {
         const found = answer(method, path, body);
         return Promise.resolve({ status: found === undefined ? 404 : 200, body: found ?? {} });
       },
-      must: (method, path, body) => Promise.resolve(answer(method, path, body) as KubeObject | undefined),
+      must: (method, path, body) => Promise.resolve().then(() => answer(method, path, body) as KubeObject | undefined),
       metadata: () => Promise.reject(new Error('nobody needs it')),
     },
     servers: {
@@ -68,15 +88,37 @@ test('the group is switchable, and the policy of the cluster is enforced', async
   });
 });
 
-test('a kube-apiserver whose discovery lacks the types is reported with the remedy, and soon asked again', async () => {
+test('the APIServices of types that a kube-apiserver does not list are deleted, again and again, ever more rarely', async () => {
   const { clock, said, state } = setUp();
   state.listed = false;
-  expect((await said())['Discovered']).toBe(
-    `false NotListed: its discovery lacks widgets of ${GROUP}/v1; kubectl delete apiservice v1.${GROUP} makes it look again`,
-  );
+  const deletedAt: number[] = [];
+  for (let look = 1; look <= 9; look++) {
+    const before = state.deleted.length;
+    expect((await said())['Discovered']).toBe(
+      `false NotListed: its discovery lacks widgets of ${GROUP}/v1; Annex deletes the APIServices v1.${GROUP}, which kube-apiserver makes anew, until it lists them`,
+    );
+    if (state.deleted.length > before) deletedAt.push(look);
+    clock.advance(5_000);
+  }
+  expect(deletedAt).toEqual([2, 4, 8]);
+  expect(new Set(state.deleted)).toEqual(new Set([`/apis/apiregistration.k8s.io/v1/apiservices/v1.${GROUP}`]));
   state.listed = true;
-  clock.advance(5_000);
   expect((await said())['Discovered']).toMatch(/^true/);
+  clock.advance(60_000);
+  state.listed = false;
+  await said();
+  expect(state.deleted).toHaveLength(3);
+});
+
+test('if Annex may not delete APIServices, the condition says how', async () => {
+  const { clock, said, state } = setUp();
+  state.listed = false;
+  state.mayDelete = false;
+  await said();
+  clock.advance(5_000);
+  expect((await said())['Discovered']).toBe(
+    `false NotListed: its discovery lacks widgets of ${GROUP}/v1; kubectl delete apiservice v1.${GROUP} makes it look again: Annex cannot: forbidden`,
+  );
 });
 
 test('a missing permission is checked again within seconds, a passed check once a minute', async () => {

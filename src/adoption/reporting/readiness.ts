@@ -1,14 +1,13 @@
-import { missingInDiscovery } from '../preflight/discovery.js';
+import { type DiscoveredType, missingInDiscovery } from '../preflight/discovery.js';
+import { renewApiServices } from '../../client/api-services.js';
 import { type ClusterClient, ClusterError } from '../../client/cluster-client.js';
 import { missingText, type Readiness, readinessOf } from '../preflight/readiness.js';
-import { servedVersions } from '../../registry/builtin/kubeannex/resource-definitions.js';
-import { objectAt, textOf } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Clock } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import type { AdoptionCondition } from '../protocol/condition.js';
-import { discoveredType } from '../cluster/cluster-definitions.js';
+import { apiServicesOf, discoveredType } from '../cluster/cluster-definitions.js';
 import { DISCOVERED, notDiscovered } from '../move/discovery.js';
 import type { KubeApiserver, KubeApiservers } from '../cluster/kube-apiservers.js';
 
@@ -24,12 +23,19 @@ export interface ReadinessCheckerOptions {
   readonly admissionFromCluster: boolean;
 }
 
-/** Periodically checks whether rehearsed groups can be switched. */
+/** A kube-apiserver that lists the types late, by itself, has done so by this look. */
+const RENEWED_FROM = 2;
+
+interface Check {
+  readonly at: number;
+  readonly statements: readonly AdoptionCondition[];
+  /** How many looks in a row have found a kube-apiserver that does not list the types. */
+  readonly unlisted: number;
+}
+
+/** Periodically checks whether rehearsed groups can be switched, and has kube-apiservers list the types of the group. */
 export class ReadinessChecker {
-  private readonly lastChecks = new Map<
-    string,
-    { readonly at: number; readonly statements: readonly AdoptionCondition[] }
-  >();
+  private readonly lastChecks = new Map<string, Check>();
 
   constructor(private readonly options: ReadinessCheckerOptions) {}
 
@@ -42,39 +48,52 @@ export class ReadinessChecker {
         ? LOOK_MILLIS
         : LOOK_AGAIN_MILLIS;
     if (last !== undefined && clock.monotonic() - last.at < wait) return last.statements;
-    const types = crds.map((crd) => ({
-      plural: textOf(objectAt(objectAt(crd, 'spec'), 'names')?.['plural']),
-      versions: servedVersions(crd),
-    }));
+    const types = crds.map(discoveredType);
     let statements: readonly AdoptionCondition[];
     try {
       statements = this.conditionsFor(group, await readinessOf(client, group, types, 'own'));
     } catch (error) {
       statements = [condition('Switchable', false, 'ClusterError', messageOf(error))];
     }
-    statements = [...statements, ...(await this.discovered(group, crds))];
-    this.lastChecks.set(group, { at: clock.monotonic(), statements });
+    const discovered = await this.discovered(types, last?.unlisted ?? 0);
+    statements = [...statements, ...discovered.statements];
+    this.lastChecks.set(group, { at: clock.monotonic(), statements, unlisted: discovered.unlisted });
     return statements;
   }
 
-  /** Reports whether every kube-apiserver lists the resources of the group; nothing if Annex may not look at each. */
-  private async discovered(group: string, crds: readonly KubeObject[]): Promise<readonly AdoptionCondition[]> {
-    const types = crds.map(discoveredType);
+  /** Reports whether every kube-apiserver lists the resources of the group; nothing if Annex may not look at each. Has those look again that do not. */
+  private async discovered(
+    types: readonly DiscoveredType[],
+    before: number,
+  ): Promise<Pick<Check, 'statements' | 'unlisted'>> {
+    const lacking: string[] = [];
     const isListed = async (server: KubeApiserver): Promise<boolean> => {
       const missing = await missingInDiscovery(server, types);
-      if (missing !== '') throw new Error(missing);
-      return true;
+      if (missing === '') return true;
+      lacking.push(missing);
+      throw new Error(missing);
     };
     try {
       await this.options.servers.everywhere('discovery', isListed, 0, NEVER_ABORTED);
-      return [DISCOVERED];
+      return { statements: [DISCOVERED], unlisted: 0 };
     } catch (error) {
-      if (error instanceof ClusterError) return [];
-      const services = [...new Set(types.flatMap(({ versions }) => versions.map((one) => `${one}.${group}`)))].join(
-        ' ',
-      );
+      if (error instanceof ClusterError) return { statements: [], unlisted: 0 };
+      const unlisted = lacking.length > 0 ? before + 1 : 0;
+      const remedy = unlisted > 0 ? `; ${await this.renew(types, unlisted)}` : '';
       const [type, holds, reason, message] = notDiscovered(messageOf(error));
-      return [condition(type, holds, reason, `${message}; kubectl delete apiservice ${services} makes it look again`)];
+      return { statements: [condition(type, holds, reason, `${message}${remedy}`)], unlisted };
+    }
+  }
+
+  /** Has kube-apiservers look again: when they lack a type for the second time, the fourth, the eighth and so on. Returns what is done. */
+  private async renew(types: readonly DiscoveredType[], unlisted: number): Promise<string> {
+    const names = apiServicesOf(types);
+    const services = names.join(' ');
+    try {
+      if (unlisted >= RENEWED_FROM && isPowerOfTwo(unlisted)) await renewApiServices(this.options.client, names);
+      return `Annex deletes the APIServices ${services}, which kube-apiserver makes anew, until it lists them`;
+    } catch (error) {
+      return `kubectl delete apiservice ${services} makes it look again: Annex cannot: ${messageOf(error)}`;
     }
   }
 
@@ -115,6 +134,8 @@ export class ReadinessChecker {
     ];
   }
 }
+
+const isPowerOfTwo = (n: number): boolean => (n & (n - 1)) === 0;
 
 const condition = (type: string, holds: boolean, reason: string, message: string): AdoptionCondition => [
   type,

@@ -3,13 +3,13 @@ import { objectAt, objectsOf, stringAt } from '../../apimachinery/json/json.js';
 import { ADOPTION_STAGE } from '../../adoption/protocol/names.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import type { Clock } from '../../util/clock.js';
+import { MOVING } from '../../adoption/protocol/states.js';
 import { ADOPTIONS, withCluster } from './command.js';
 import { nameOf, groupOf } from '../../apimachinery/meta/meta.js';
 
 type Cluster = Pick<ClusterClient, 'call'>;
 
 const RESOURCE_DEFINITIONS = '/apis/kubeannex.io/v1/resourcedefinitions';
-const MOVING: ReadonlySet<string> = new Set(['Preparing', 'Fencing', 'Switching', 'Returning']);
 
 /** `annex uninstall-check`: the chart runs it before it is uninstalled. */
 export function uninstallCheckCommand(clock: Clock): Command {
@@ -22,8 +22,9 @@ export function uninstallCheckCommand(clock: Clock): Command {
     .action(async ({ kubeconfig }: { readonly kubeconfig: string }) => {
       const groups = await withCluster(kubeconfig, clock, adoptedGroups);
       if (groups.length === 0) return;
+      const back = groups.map((group) => `annex release ${group}`).join(', ');
       throw new Error(
-        `Annex serves ${groups.join(', ')}, moved here from the cluster, and without Annex no server would. To uninstall anyway: first helm upgrade with adoption.leaveOnUninstall=true, or helm uninstall --no-hooks`,
+        `Annex serves ${groups.join(', ')}, moved here from the cluster, and without Annex no server would. Move it back first: ${back}. To uninstall anyway: first helm upgrade with adoption.leaveOnUninstall=true, or helm uninstall --no-hooks. To keep the release: helm rollback, with the newest revision of helm history`,
       );
     });
 }

@@ -21,6 +21,7 @@ import type {
 import { layered } from '../layered.js';
 import { encodedBytes, NO_BYTES, withRevision } from '../object-bytes.js';
 import { undecodable } from '../undecodable.js';
+import { decryptedKept } from './decrypted-kept.js';
 import { type Decrypted, identity, isEncrypted, TransformError, type Transformer } from './transformer.js';
 
 /** The transformers of types; undefined for a type that is not encrypted. */
@@ -42,7 +43,7 @@ export interface EncryptedBackendOptions {
  */
 export function encryptedBackend(options: EncryptedBackendOptions): Backend {
   const { backend, transformers } = options;
-  const { staging, indexes, localStates } = backend;
+  const { staging, indexes, localStates, kept } = backend;
   const encryptor = new Encryptor(options);
   const isClear = (resource: string): boolean => transformers.of(resource) === undefined;
   return layered(backend, {
@@ -57,6 +58,7 @@ export function encryptedBackend(options: EncryptedBackendOptions): Backend {
     localStates: localStates && {
       of: (resource) => (isClear(resource) ? plaintextOnly(localStates.of(resource)) : undefined),
     },
+    kept: kept && decryptedKept(kept, { isClear, open: (resource, stored) => encryptor.decrypt(resource, stored) }),
   });
 }
 

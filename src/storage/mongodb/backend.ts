@@ -91,6 +91,7 @@ export class MongoBackend implements Backend {
   readonly knownRevisions: RevisionConsumer = { consult: (known) => (this.revisionLookup = known) };
   readonly localStates = undefined;
   readonly routing = undefined;
+  readonly kept = undefined;
 
   constructor(private readonly options: MongoOptions) {
     this.clock = options.clock ?? systemClock;

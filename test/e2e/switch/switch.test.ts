@@ -396,8 +396,10 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
       seen = now;
       return now === 'Served' || now === 'Failed' ? true : undefined;
     });
-    say(`killed while ${killed.join(', ')}; ${await phase(KILLED)}`);
     const end = await phase(KILLED);
+    say(
+      `killed while ${killed.join(', ')}; ${end}: ${(await condition(cluster, `adoption/${KILLED}`, 'Switched')).message}`,
+    );
     expect(killed.length).toBeGreaterThan(0);
     await writeAgain(busy);
     await settle(KILLED, busy);

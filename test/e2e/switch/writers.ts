@@ -156,10 +156,17 @@ export class SwitchWriter {
     this.longest = Math.max(this.longest, now - this.last);
     this.last = now;
     this.acknowledged++;
-    const before = this.truth.get(name)?.revision ?? 0;
-    const revision = value === undefined ? before : Number(digText(treeOf(answer), 'metadata', 'resourceVersion'));
-    if (value !== undefined && revision < before)
-      this.problems.push(`${call.method} ${name}: revision ${revision} after ${before}`);
+    const before = this.truth.get(name);
+    const known = before?.revision ?? 0;
+    const revision = value === undefined ? known : Number(digText(treeOf(answer), 'metadata', 'resourceVersion'));
+    // A write that changes nothing shows the revision that the object has, as a read does.
+    const changesNothing = value === before?.value && status === before?.status;
+    if (value !== undefined && revision < known)
+      this.problems.push(
+        changesNothing
+          ? `${name} went back from ${known} to ${revision}`
+          : `${call.method} ${name}: revision ${revision} after ${known}`,
+      );
     this.truth.set(name, { value, status, revision });
   }
 

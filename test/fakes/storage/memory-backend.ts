@@ -18,6 +18,7 @@ import { withRevision } from '../../../src/storage/object-bytes.js';
 import { encodeRecord, readRecord } from '../../../src/storage/record.js';
 import { systemClock, type Clock } from '../../../src/util/clock.js';
 import { asError } from '../../../src/util/error-message.js';
+import { KeptData, MemoryKept } from './memory-kept.js';
 
 /** The revision of an empty store. 0 has a meaning of its own in requests, so no state has it. */
 const FIRST_REVISION = 1;
@@ -32,6 +33,7 @@ export class MemoryData {
   log: { readonly event: LogEvent; readonly time: number }[] = [];
   newest: Revision = FIRST_REVISION;
   oldest: Revision = FIRST_REVISION;
+  readonly kept = new KeptData();
 
   objectsOf(resource: string): Map<string, StoredObject> {
     let objects = this.types.get(resource);
@@ -62,6 +64,7 @@ export class MemoryBackend implements Backend {
   readonly indexes = undefined;
   readonly knownRevisions = undefined;
   readonly routing = undefined;
+  readonly kept: MemoryKept;
 
   private readonly data: MemoryData;
   private readonly clock: Clock;
@@ -71,6 +74,8 @@ export class MemoryBackend implements Backend {
   constructor(private readonly options: MemoryOptions = {}) {
     this.data = options.data ?? new MemoryData();
     this.clock = options.clock ?? systemClock;
+    const { data } = this;
+    this.kept = new MemoryKept(data, this.clock, (resource, key) => data.objectsOf(resource).has(key));
   }
 
   open(): Promise<void> {
@@ -107,7 +112,7 @@ export class MemoryBackend implements Backend {
   }
 
   /** Compares and writes in one step of the event loop, so nothing comes in between. */
-  write({ resource, key, expected, value }: WriteRequest): Promise<WriteResult> {
+  write({ resource, key, expected, value, author }: WriteRequest): Promise<WriteResult> {
     return promised(() => {
       const feed = this.opened();
       const objects = this.data.objectsOf(resource);
@@ -126,6 +131,7 @@ export class MemoryBackend implements Backend {
       const event: LogEvent = { revision, resource, key, type, object, previous };
       this.data.newest = revision;
       this.data.log.push({ event, time: this.clock.now() });
+      this.kept.record(event, author);
       this.trim();
       feed.push([event]);
       return { outcome: 'committed', object };

@@ -1,8 +1,8 @@
+import { type Command, type Failure, Machine, type Seen } from '../../../src/adoption/protocol/transitions.js';
 import type { Party, Steps } from '../parties.js';
 import type { AdoptionGuards } from './guards.js';
-import { discover, handOver, leave } from './return.js';
-import { Side } from './side.js';
-import { KEYS, MARGIN, type Replica, type Status, World } from './world.js';
+import { Leader, type Outcome } from './leader.js';
+import { type Status, World } from './world.js';
 
 export interface ExploredAdoption extends Readonly<World['counts']> {
   readonly violations: readonly string[];
@@ -15,143 +15,48 @@ export function exploreAdoption(seed: number, guards: AdoptionGuards, steps = 2_
   return { violations: world.violations, ...world.counts };
 }
 
-/** A replica that believes that it is the leader. There may be two. */
+/** A replica that believes that it is the leader. There may be two. It does what the machine says that production runs. */
 export function* leaderOf(world: World): Party {
-  // The back door that this leader opened.
-  const own = { door: 0 };
+  const machine = new Machine(world.guards.table);
+  const leader = new Leader(world);
   for (;;) {
     yield;
-    const seen = world.status;
-    const { phase, back } = seen;
-    if (phase === 'InSync' && world.wanted === 'Annex') world.advance(seen, { phase: 'Preparing' });
-    else if (phase === 'Preparing') yield* prepare(world, seen);
-    else if (phase === 'Fencing') yield* fencing(world, seen);
-    else if (phase === 'Switching') yield* switching(world, seen);
-    else if (phase === 'Served' && world.wanted === 'Cluster')
-      world.advance(seen, { phase: 'Returning', back: 'Copying' });
-    else if (phase === 'Served') hold(world, seen);
-    else if (phase === 'Returning' && back === '') yield* giveUp(world, seen);
-    else if (phase === 'Returning' && back === 'Routing') yield* leave(world, seen);
-    else if (phase === 'Returning') yield* handOver(world, seen, own);
-    else if (phase === 'Failed' && world.wanted === 'Cluster') world.advance(seen, { phase: 'InSync' });
+    leader.read();
+    if (leader.status.state === 'Failed') {
+      if (world.wanted === 'Cluster') leader.record('InSync');
+      continue;
+    }
+    const first = begin(machine, world, leader.status);
+    if (first !== undefined) yield* carryOut(machine, first, world, leader);
   }
 }
 
-/** Makes the copy the base, and carries over changes in the cluster. */
-function* prepare(world: World, seen: Status): Steps<void> {
-  const copy = new Map(world.etcd.objects);
-  yield;
-  if (!world.isCurrent(seen)) return;
-  if (world.annex === undefined) {
-    const annex = new Side(Math.max(world.annexRevision, world.etcd.revision + MARGIN));
-    for (const [key, value] of copy) annex.objects.set(key, value);
-    world.annex = annex;
-    world.first = annex.revision;
-    world.closedAt = undefined;
-    world.wasRouted = false;
-    world.bring('Copying');
+function begin(machine: Machine, world: World, status: Status): Command | undefined {
+  const seen = look(world, status);
+  const command = machine.begin(seen);
+  if (status.state !== 'Served' || command.kind !== 'rest') return command;
+  return world.isMeddled ? undefined : machine.hold(seen);
+}
+
+function* carryOut(machine: Machine, first: Command, world: World, leader: Leader): Steps<void> {
+  for (let command: Command | undefined = first; command !== undefined && command.kind !== 'rest';) {
+    // A leader that has lost its Lease stops.
+    if (!world.isCurrent(leader.status)) return;
+    const outcome: Outcome =
+      command.kind === 'record' ? leader.record(command.state) : yield* leader.step(command.action);
+    if (outcome === 'lost') return;
+    if (outcome === 'done') command = machine.done(command, look(world, leader.status));
+    else command = fail(machine, outcome, world, leader);
   }
-  yield;
-  carryOver(world);
-  // Not what a replica knows of an earlier adoption.
-  const follows = ({ stage, silent }: Replica): boolean => silent || stage === 'Copying' || stage === 'Switching';
-  if (!(yield* world.until(() => world.replicas.every(follows)))) return;
-  if (world.wanted === 'Annex' && world.isBelow()) world.advance(seen, { phase: 'Fencing' });
-  else world.advance(seen, { phase: 'Returning', back: '' });
 }
 
-function* fencing(world: World, seen: Status): Steps<void> {
-  const { guards, servers } = world;
-  if (guards.fence) {
-    world.set({ fence: true });
-    const identity = world.fenceIdentity;
-    if (!(yield* world.until(() => world.everywhere({ fence: true })))) return yield* fail(world, seen);
-    if (guards.drain && !(yield* world.until(() => servers.every(({ underWay }) => underWay === 0))))
-      return yield* fail(world, seen);
-    yield;
-    if (!world.isCurrent(seen)) return;
-    if (guards.carryOver) carryOver(world);
-    if (guards.identity && identity !== world.fenceIdentity) return yield* fail(world, seen);
-    if (!world.isBelow()) return yield* fail(world, seen);
-  } else if (guards.carryOver) carryOver(world);
-  fences.set(world, world.fenceIdentity);
-  world.advance(seen, { phase: 'Switching' });
+function fail(machine: Machine, failure: Failure, world: World, leader: Leader): Command | undefined {
+  const isContinued = !world.isCurrent(leader.status);
+  leader.read();
+  return machine.failed(failure, { ...look(world, leader.status), isContinued });
 }
 
-/** The identity of the fence that held everywhere when the copy was complete. */
-const fences = new WeakMap<World, number>();
-
-function* switching(world: World, seen: Status): Steps<void> {
-  const { guards, servers } = world;
-  const isIntact = (): boolean => !guards.identity || fences.get(world) === world.fenceIdentity;
-  if (!isIntact()) return yield* fail(world, seen);
-  yield;
-  if (!world.isCurrent(seen)) return;
-  world.bring('Switching');
-  world.wasRouted = true;
-  world.set({ annex: true });
-  const routed = (): boolean =>
-    guards.everyRoute ? servers.every(({ known }) => known.annex) : servers.some(({ known }) => known.annex);
-  if (!(yield* world.until(routed)) || !world.isBelow()) return yield* fail(world, seen);
-  if (!world.isCurrent(seen)) return;
-  if (guards.unserved) world.set({ served: false });
-  yield;
-  if (!isIntact()) return yield* fail(world, seen);
-  if (!world.advance(seen, { phase: 'Served' })) return;
-  world.counts.switched++;
-  world.bring('Served');
-}
-
-/** Carries changes over as ordinary writes, while nothing else writes in Annex. */
-function carryOver(world: World): void {
-  const { annex, etcd, definition } = world;
-  // A leader that resumes when Annex owns the group, or returns it, has nothing to copy.
-  if (annex === undefined || (definition !== 'Copying' && definition !== 'Switching')) return;
-  for (const key of KEYS) {
-    const [theirs, ours] = [etcd.objects.get(key), annex.objects.get(key)];
-    if (theirs?.op !== ours?.op) annex.write(key, theirs);
-  }
-  world.annexRevision = annex.revision;
-}
-
-function* fail(world: World, seen: Status): Steps<void> {
-  yield;
-  world.advance(seen, { phase: 'Returning', back: '' });
-}
-
-function* giveUp(world: World, seen: Status): Steps<void> {
-  const { guards, replicas } = world;
-  world.counts.gaveUp++;
-  // The fence may have been removed: nothing may write while clients read the copy.
-  world.set({ fence: guards.fence });
-  yield* world.until(() => world.everywhere({ fence: guards.fence }));
-  if (!world.isCurrent(seen)) return;
-  // Once the routes go, the revision has been raised already.
-  if (world.wasRouted && world.definition !== 'Left') {
-    world.bring('Returning');
-    if (!(yield* world.until(() => replicas.every(({ stage, silent }) => silent || stage === 'Returning')))) return;
-    if (!world.isCurrent(seen)) return;
-    if (guards.raiseAll) world.raiseAbove(Math.max(world.annex?.revision ?? 0, world.last));
-    yield;
-  }
-  if (!world.isCurrent(seen)) return;
-  // The definition changes, so all watch caches start from scratch.
-  world.set({ served: true, annex: false, ...(guards.restart && { door: seen.door + 0.25 }) });
-  world.bring('Left');
-  if (!(yield* world.until(() => world.everywhere({ annex: false, served: true })))) return;
-  if (!world.isCurrent(seen)) return;
-  world.discard();
-  yield;
-  if (!world.isCurrent(seen)) return;
-  world.set({ fence: false });
-  if (!(yield* discover(world, seen))) return;
-  world.set({ door: 0 });
-  world.advance(seen, { phase: 'Failed' });
-}
-
-/** Maintains the barriers while Annex owns the group. */
-function hold(world: World, seen: Status): void {
-  if (!world.isCurrent(seen) || world.isMeddled) return;
-  world.set({ fence: world.guards.fence, annex: true, served: !world.guards.unserved });
-  world.bring('Served');
+function look(world: World, { state, fence }: Status): Seen {
+  const isOverdue = state === 'Switching' && (fence !== world.fenceIdentity || world.random.once(2));
+  return { state, wantedBy: world.wanted, wasRouted: fence !== undefined, isContinued: false, isOverdue };
 }
