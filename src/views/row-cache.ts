@@ -15,8 +15,7 @@ import type {
 } from '../storage/cacher/interfaces.js';
 import { selects } from '../storage/cacher/selections.js';
 import { DetachedObject } from '../storage/detached-object.js';
-import { ObjectEvent } from '../storage/object-event.js';
-import { ObjectList } from '../storage/object-list.js';
+import { ObjectEvent, ObjectList } from '../storage/object-list.js';
 import { encodeRecord, readRecord } from '../storage/record.js';
 import { asError } from '../util/error-message.js';
 import type { Clock } from '../util/clock.js';
