@@ -1,6 +1,6 @@
 import type { JsonObject } from '../apimachinery/json/json.js';
 import type { Column } from '../asking/aggregates/plan.js';
-import { ReadStorage } from '../registry/generic/read-storage.js';
+import { ReadStorage } from './read-storage.js';
 import { ResourceStore } from '../registry/generic/store/resource-store.js';
 import type { StoredApi } from '../registry/generic/store/api-registry.js';
 import type { ComputedKind } from '../registry/rest/computed.js';

@@ -1,11 +1,11 @@
-import type { RequestContext } from '../../request/context.js';
-import type { CachedObject, Watcher, WatchReceiver, WhileAway } from '../../storage/cacher/interfaces.js';
-import type { MaybePromise } from '../../util/maybe-promise.js';
-import type { Getter, Lister, ListOptions, ListResult, WatchOptions, Watcher as Watched } from '../rest/storage.js';
-import { listObjects } from './list.js';
-import { getObject } from './storage.js';
-import type { ResourceStore } from './store/resource-store.js';
-import { watchObjects } from './watch.js';
+import type { RequestContext } from '../request/context.js';
+import type { CachedObject, Watcher, WatchReceiver, WhileAway } from '../storage/cacher/interfaces.js';
+import type { MaybePromise } from '../util/maybe-promise.js';
+import type { Getter, Lister, ListOptions, ListResult, WatchOptions, Watcher as Watched } from '../registry/rest/storage.js';
+import { listObjects } from '../registry/generic/list.js';
+import { getObject } from '../registry/generic/storage.js';
+import type { ResourceStore } from '../registry/generic/store/resource-store.js';
+import { watchObjects } from '../registry/generic/watch.js';
 
 /** The verbs of a kind that can only be read, whose objects a cache has. */
 export class ReadStorage implements Getter, Lister, Watched {
