@@ -1,4 +1,4 @@
-import { metadataFieldNames } from '../../apimachinery/selectors/field-selectors.js';
+import { metadataFieldNames, supportedFieldNames } from '../../apimachinery/selectors/field-selectors.js';
 import { formatGroupVersion, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import { DetachedObject } from '../../storage/detached-object.js';
@@ -21,6 +21,7 @@ export interface ComputedApi {
 /** Returns everything needed to serve a computed kind. */
 export function computedApi(described: ComputedKind): ComputedApi {
   const { group, version, kind, resource, singular, namespaced, table, schema, storage } = described;
+  const { shortNames = [], selectableFields = [] } = described;
   const gvk = { group, version, kind };
   const groupVersion = formatGroupVersion(gvk);
   const id = `${groupVersion}/${resource}`;
@@ -35,7 +36,7 @@ export function computedApi(described: ComputedKind): ComputedApi {
       singular,
       kind,
       listKind: `${kind}List`,
-      shortNames: [],
+      shortNames,
       categories: [],
       namespaced,
       custom,
@@ -51,8 +52,13 @@ export function computedApi(described: ComputedKind): ComputedApi {
     gvk,
     groupResource: { group, resource },
     verbs,
-    discovery: [{ name: resource, singularName: singular, namespaced, kind, verbs }],
-    fieldNames: metadataFieldNames,
+    discovery: [
+      { name: resource, singularName: singular, namespaced, kind, verbs, ...(shortNames.length > 0 && { shortNames }) },
+    ],
+    fieldNames:
+      selectableFields.length === 0
+        ? metadataFieldNames
+        : supportedFieldNames(['metadata.name', 'metadata.namespace', ...selectableFields]),
     openApiSchema: schema,
   };
   return { kind: 'computed', served, storage };

@@ -26,6 +26,7 @@ import { resourceDefinitionType } from '../../registry/apiextensions/resourcedef
 import { RESOURCE_DEFINITIONS } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import { LocalParams } from '../../registry/sources/local-params.js';
 import type { Backend } from '../../storage/interfaces.js';
+import { restoreCreator } from '../../undo/restore/creator.js';
 import { messageOf } from '../../util/error-message.js';
 import type { Logger } from '../../util/logger.js';
 import { aggregatedPlugins } from './admission/aggregated-plugins.js';
@@ -45,6 +46,7 @@ import { assemblePlane, type ControlPlane, type Foundation, openFoundation } fro
 import type { ServerContext } from './server-context.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
 import { waitForStore } from './startup/startup.js';
+import { contendForRestores, installRevisions, undoDefinitions } from './undo.js';
 import { startDefinitions } from './startup/start-definitions.js';
 
 export interface AggregatedPlaneDependencies {
@@ -80,6 +82,7 @@ export async function buildAggregatedPlane(
   const foundation = await openFoundation(context, undefined, dependencies.clusterUid);
   const certificates = await waitForStore(() => dependencies.openCertificates(foundation.backend), context);
   foundation.install([resourceDefinitionType((type) => foundation.registry.storeOf(type)?.cache.size())]);
+  installRevisions(context, foundation, authorizer);
   const namespaces = new ClusterNamespaces(client);
   const quotas = new ClusterQuotas(client);
   const webhooks = await configuredAdmission({ options, clock, logger, registry, resolve: resolveByDns });
@@ -98,6 +101,15 @@ export async function buildAggregatedPlane(
   // Start this before anything is registered, so that a replica has the admission configuration before it receives requests.
   followed?.start(signal);
   const adopting = adoptions(context, foundation, { client, local, ...gates, metrics: metrics.adoptions, signal });
+  const restores = (): void =>
+    contendForRestores(context, options.serviceNamespace, client, {
+      ...foundation,
+      authorizer,
+      admission,
+      clients: local,
+      definitions: RESOURCE_DEFINITIONS,
+      signal,
+    });
   const register = (): Promise<void> => {
     void namespaces.follow(signal, linkCallbacks(metrics.links, 'namespaces'));
     away?.start();
@@ -115,6 +127,7 @@ export async function buildAggregatedPlane(
       { name: 'announce-replica', run: adopting.announce },
       { name: 'start-registration', run: register },
       { name: 'start-adoptions', run: adopting.start },
+      { name: 'start-restores', run: restores },
     ],
     checks: [followed?.check ?? [], away?.check ?? []].flat(),
     outageReads: away?.reads,
@@ -189,7 +202,7 @@ function registrationOf(
       conversionOf: conversions(resolveByDns),
       recordEvent: (event) => recordInCluster(clients.main, event),
       onError: errorLogger({ logger }, 'definition'),
-      own: [adoptionDefinition()],
+      own: [adoptionDefinition(), ...undoDefinitions(foundation.backend)],
       observer: adopted,
       handover: adopted,
       gate: writes,
@@ -278,7 +291,7 @@ function clusterAdmission(
     sources: followed?.sources ?? (Object.keys(files).length > 0 ? noSources(namespaces) : undefined),
     files,
   });
-  const admission = admissionChain([gate, groups, ...plugins], new AdmissionMetrics(registry, () => clock.monotonic()));
+  const admission = admissionChain([gate, groups, restoreCreator(), ...plugins], new AdmissionMetrics(registry, () => clock.monotonic()));
   return { admission, followed };
 }
 

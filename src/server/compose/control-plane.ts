@@ -17,9 +17,11 @@ import { configuredAdmission } from './admission/configured-admission.js';
 import { localSources, paramAccess } from './admission/local-sources.js';
 import { StandaloneHooks } from './startup/post-start-hooks.js';
 import { STANDALONE } from '../../storage/mongodb/documents.js';
+import { restoreCreator } from '../../undo/restore/creator.js';
 import { sleep } from '../../util/clock.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
+import { installRevisions } from './undo.js';
 import { type ServiceAccountTokens, withTokenRequests } from './access/service-account-tokens.js';
 
 /** How long a stopping server tries to give the controllers to another one. */
@@ -69,6 +71,7 @@ export async function buildControlPlane(
   const { authorizer } = authorization;
   const { registry } = foundation;
   const stores = installTypes(context, dependencies, foundation, authorization);
+  installRevisions(context, foundation, authorizer);
   const clients = (fieldManager: string, user?: UserInfo): LocalClients =>
     new LocalClients({ registry, admission, clock, fieldManager, ...(user !== undefined && { user, authorizer }) });
   const own = (): LocalClients => clients('kube-apiserver');
@@ -91,7 +94,7 @@ export async function buildControlPlane(
     webhooks,
     files: webhooks.files,
   });
-  const admission = admissionChain(plugins, new AdmissionMetrics(context.registry, () => clock.monotonic()));
+  const admission = admissionChain([restoreCreator(), ...plugins], new AdmissionMetrics(context.registry, () => clock.monotonic()));
   accounts.labelUsedSecrets(own().for({ group: '', resource: 'secrets' }));
   const standaloneHooks = new StandaloneHooks({
     ...foundation,
