@@ -40,6 +40,7 @@ const layers = {
     'pki',
   ],
   asking: ['expressions', 'registry', 'storage', 'request'],
+  views: ['asking', 'registry', 'storage', 'request', 'authorization'],
   endpoints: [
     'asking',
     'expressions',

@@ -2,8 +2,8 @@
 # A Kubernetes cluster of two nodes on this machine: kubelet, containerd, kube-proxy, in network namespaces of its own. No registry, no
 # container engine; images come from files of this machine. Needs root, Go (for what is not built yet), and Debian's packages
 # containerd, runc, containernetworking-plugins, iptables, conntrack and openssl.
-#   hack/cluster/cluster.sh up | down | check | load ARCHIVE | kubectl ARGUMENTS | in cp|n1|n2 COMMAND | cut n2 | join n2 | tools
-# `cut` takes the node's network away, `join` gives it back.
+#   hack/cluster/cluster.sh up | down | check | load ARCHIVE | kubectl ARGUMENTS | in cp|n1|n2 COMMAND | cut n2 | join n2 | apiserver | tools
+# `cut` takes the node's network away, `join` gives it back; `apiserver` starts kube-apiserver anew, in the environment of the caller.
 # CLUSTER_DIR (/tmp/annex-cluster) has its files; $CLUSTER_DIR/kubeconfig is good inside of the namespace cp.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -124,6 +124,14 @@ keys() {
 control_plane() {
   start etcd cp "$tools/etcd" --data-dir "$dir/etcd" --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
     --listen-peer-urls http://127.0.0.1:2380 --unsafe-no-fsync
+  apiserver
+  start kube-controller-manager cp "$tools/kube-controller-manager" --kubeconfig "$dir/controllers.kubeconfig" --use-service-account-credentials \
+    --root-ca-file "$dir/pki/ca.crt" --service-account-private-key-file "$dir/pki/sa.key" \
+    --cluster-signing-cert-file "$dir/pki/ca.crt" --cluster-signing-key-file "$dir/pki/ca.key"
+  start kube-scheduler cp "$tools/kube-scheduler" --kubeconfig "$dir/scheduler.kubeconfig"
+}
+
+apiserver() {
   # shellcheck disable=SC2086
   start kube-apiserver cp "$tools/kube-apiserver" --etcd-servers http://127.0.0.1:2379 --advertise-address "$server" --service-cluster-ip-range "$services" \
     --tls-cert-file "$dir/pki/apiserver.crt" --tls-private-key-file "$dir/pki/apiserver.key" --client-ca-file "$dir/pki/ca.crt" \
@@ -133,10 +141,6 @@ control_plane() {
     --requestheader-username-headers X-Remote-User --requestheader-group-headers X-Remote-Group --requestheader-extra-headers-prefix X-Remote-Extra- \
     --proxy-client-cert-file "$dir/pki/front-proxy.crt" --proxy-client-key-file "$dir/pki/front-proxy.key" ${KUBE_APISERVER_FLAGS:-}
   wait_for 'kube-apiserver is ready' kubectl get --raw /readyz
-  start kube-controller-manager cp "$tools/kube-controller-manager" --kubeconfig "$dir/controllers.kubeconfig" --use-service-account-credentials \
-    --root-ca-file "$dir/pki/ca.crt" --service-account-private-key-file "$dir/pki/sa.key" \
-    --cluster-signing-cert-file "$dir/pki/ca.crt" --cluster-signing-key-file "$dir/pki/ca.key"
-  start kube-scheduler cp "$tools/kube-scheduler" --kubeconfig "$dir/scheduler.kubeconfig"
 }
 
 # kube-proxy knows its own address from the Node, also where no kubelet runs.
@@ -276,7 +280,8 @@ case ${1:-} in
   down) down ;;
   load) load "$2" ;;
   kubectl) kubectl "${@:2}" ;;
-  in) inside "${@:2}" ;;
+  in) exec nsenter --net="/run/netns/$prefix-$2" "${@:3}" ;;
+  apiserver) kill "$(cat "$dir/kube-apiserver.pid")"; wait_for 'kube-apiserver has ended' sh -c "! kill -0 $(cat "$dir/kube-apiserver.pid")"; apiserver ;;
   cut) inside net ip link set "$prefix-$2" down ;;
   join) inside net ip link set "$prefix-$2" up ;;
   tools) echo "$tools" ;;

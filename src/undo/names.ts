@@ -39,10 +39,13 @@ export function revisionOfName(name: string): number | undefined {
 export function revisionUid({ resource, key, revision }: RevisionIdentity): string {
   const hex = digest(resource, key, String(revision));
   const variant = ((parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
-  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, variant + hex.slice(17, 20), hex.slice(20, 32)].join(
-    '-',
-  );
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(13, 16)}`,
+    variant + hex.slice(17, 20),
+    hex.slice(20, 32),
+  ].join('-');
 }
 
-const digest = (...parts: readonly string[]): string =>
-  createHash('sha256').update(parts.join('\0')).digest('hex');
+const digest = (...parts: readonly string[]): string => createHash('sha256').update(parts.join('\0')).digest('hex');

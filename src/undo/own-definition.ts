@@ -13,7 +13,11 @@ export interface OwnType {
   readonly schema: JsonObject & { readonly properties: JsonObject };
 }
 
-export const printerColumn = (name: string, jsonPath: string, type = 'string'): JsonObject => ({ name, type, jsonPath });
+export const printerColumn = (name: string, jsonPath: string, type = 'string'): JsonObject => ({
+  name,
+  type,
+  jsonPath,
+});
 
 /** Returns the definition of a type. It is not in the store, so clients cannot change it. */
 export function ownDefinition({ plural, singular, kind, shortNames, columns, schema }: OwnType): KubeObject {

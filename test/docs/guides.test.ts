@@ -98,6 +98,21 @@ suite(`asking${why}`, () => {
   });
 });
 
+suite(`views${why}`, () => {
+  let guide: Guide | undefined;
+  const folder = scratchFolder(() => guide?.stop() ?? Promise.resolve());
+
+  test('views.md', async () => {
+    const names = { DATA_DIR: join(folder, 'data'), KUBECONFIG: join(folder, 'data/admin.kubeconfig') };
+    guide = new Guide(folder, { kubectl: `"${kubectlPath}"` }, { ...names, PORT: await freePort() });
+    const [, query = '', worst = ''] = await followed(guide, 'views.md');
+    const { status } = JSON.parse(query) as { status: { columns: string[]; rows: [string, number, number][] } };
+    expect(status.columns).toEqual(['namespace', 'reports', 'fail']);
+    expect(status.rows).toEqual([['reports', expect.any(Number), expect.any(Number)]]);
+    expect(JSON.parse(worst)).toEqual([[[expect.stringContaining('sample-'), expect.stringContaining('sample-')]]]);
+  });
+});
+
 const missing = ['etcd', 'kube-apiserver', 'helm'].filter((name) => !existsSync(join(TOOLS, name)));
 const [installs, whyNot] =
   missing.length === 0 && kubectlPath !== '' ? [describe, ''] : [describe.skip, ` (skipped: no ${missing.join(', ')})`];

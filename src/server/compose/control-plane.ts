@@ -16,12 +16,13 @@ import { resolveByServices } from './access/conversion-webhooks.js';
 import { configuredAdmission } from './admission/configured-admission.js';
 import { localSources, paramAccess } from './admission/local-sources.js';
 import { StandaloneHooks } from './startup/post-start-hooks.js';
+import { queryKinds } from '../../views/queries.js';
 import { STANDALONE } from '../../storage/mongodb/documents.js';
 import { restoreCreator } from '../../undo/restore/creator.js';
 import { sleep } from '../../util/clock.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
-import { installRevisions } from './undo.js';
+import { undoKinds } from './undo.js';
 import { type ServiceAccountTokens, withTokenRequests } from './access/service-account-tokens.js';
 
 /** How long a stopping server tries to give the controllers to another one. */
@@ -71,7 +72,6 @@ export async function buildControlPlane(
   const { authorizer } = authorization;
   const { registry } = foundation;
   const stores = installTypes(context, dependencies, foundation, authorization);
-  installRevisions(context, foundation, authorizer);
   const clients = (fieldManager: string, user?: UserInfo): LocalClients =>
     new LocalClients({ registry, admission, clock, fieldManager, ...(user !== undefined && { user, authorizer }) });
   const own = (): LocalClients => clients('kube-apiserver');
@@ -94,7 +94,10 @@ export async function buildControlPlane(
     webhooks,
     files: webhooks.files,
   });
-  const admission = admissionChain([restoreCreator(), ...plugins], new AdmissionMetrics(context.registry, () => clock.monotonic()));
+  const admission = admissionChain(
+    [restoreCreator(), ...plugins],
+    new AdmissionMetrics(context.registry, () => clock.monotonic()),
+  );
   accounts.labelUsedSecrets(own().for({ group: '', resource: 'secrets' }));
   const standaloneHooks = new StandaloneHooks({
     ...foundation,
@@ -135,6 +138,11 @@ function installTypes(
     ...authorizationReviews({ authorizer, ruleResolver }),
     ...authenticationReviews({ tokens, apiAudiences: accounts.apiAudiences, clock }),
   ];
-  installComputed([...reviewKinds(reviews, mergeTypes, clock), ...extensions.kinds], registry);
+  const revisions = undoKinds({ clock }, foundation, authorizer);
+  const queries = queryKinds({ registry, authorizer, clock });
+  installComputed(
+    [...reviewKinds(reviews, mergeTypes, clock), ...queries, ...revisions, ...extensions.kinds],
+    registry,
+  );
   return stores;
 }

@@ -6,7 +6,7 @@ import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import { clusterLeases } from '../../client/lease.js';
 import { ElectionLease } from '../../controllers/lease.js';
-import { installComputed } from '../../registry/builtin/install.js';
+import type { ComputedKind } from '../../registry/rest/computed.js';
 import type { LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { Backend } from '../../storage/interfaces.js';
 import { OBJECT_RESTORES, restoreDefinition } from '../../undo/restore/definition.js';
@@ -25,14 +25,12 @@ const LEASE = 'annex-restores';
 export const undoDefinitions = ({ kept }: Pick<Backend, 'kept'>): KubeObject[] =>
   kept === undefined ? [] : [restoreDefinition()];
 
-/** Serves the revisions of objects. */
-export function installRevisions(
+/** Returns the kinds whose objects are the revisions of others. */
+export const undoKinds = (
   { clock }: Pick<ServerContext, 'clock'>,
   { backend: { kept }, registry }: Pick<Foundation, 'backend' | 'registry'>,
   authorizer: Authorizer,
-): void {
-  if (kept !== undefined) installComputed(revisionKinds({ kept, authorizer, registry, clock }), registry);
-}
+): ComputedKind[] => (kept === undefined ? [] : revisionKinds({ kept, authorizer, registry, clock }));
 
 export interface UndoParts extends Pick<Foundation, 'backend' | 'registry'> {
   readonly authorizer: Authorizer;

@@ -36,15 +36,9 @@ export interface CurrentObjects {
 }
 
 /** Yields the candidates of a type. */
-export function candidates(
-  kept: KeptHistory,
-  current: CurrentObjects,
-  search: Search,
-): AsyncGenerator<Candidate> {
+export function candidates(kept: KeptHistory, current: CurrentObjects, search: Search): AsyncGenerator<Candidate> {
   if (search.to !== undefined) return pastStates(kept, current, search, search.to);
-  return search.keys !== undefined || (search.taken && search.since > 0)
-    ? deletions(kept, search)
-    : gone(kept, search);
+  return search.keys !== undefined || (search.taken && search.since > 0) ? deletions(kept, search) : gone(kept, search);
 }
 
 /** Yields the objects that are gone, in the order of their keys. */

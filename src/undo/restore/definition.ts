@@ -54,7 +54,7 @@ const SPEC: JsonObject = {
   'x-kubernetes-validations': [
     { rule: 'self == oldSelf', message: 'a restore cannot be changed; create another one' },
     {
-      rule: "!has(self.as) || !has(self.as.name) || (has(self.names) && self.names.size() == 1)",
+      rule: '!has(self.as) || !has(self.as.name) || (has(self.names) && self.names.size() == 1)',
       message: 'as.name needs exactly one entry in names',
     },
   ],

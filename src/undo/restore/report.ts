@@ -6,9 +6,7 @@ const MAX_MESSAGE = 1024;
 
 /** What became of an object. */
 export type Outcome =
-  | { readonly kind: 'restored' | 'unchanged' }
-  | { readonly kind: 'conflict'; readonly message: string }
-  | Refusal;
+  { readonly kind: 'restored' | 'unchanged' } | { readonly kind: 'conflict'; readonly message: string } | Refusal;
 
 export interface Refusal {
   readonly kind: 'refused';

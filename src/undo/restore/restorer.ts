@@ -274,7 +274,10 @@ class Run {
 
   private async written(api: StoredApi, { key, resource, content, newest }: Candidate): Promise<Written> {
     if (content === undefined)
-      return refused('NotFound', newest === undefined ? 'no state of it is kept' : 'its state of then is no longer kept');
+      return refused(
+        'NotFound',
+        newest === undefined ? 'no state of it is kept' : 'its state of then is no longer kept',
+      );
     if (content.unreadable !== undefined) return refused('Unreadable', content.unreadable);
     const { spec, writer } = this.restore;
     const { namespace, name } = splitKey(key);

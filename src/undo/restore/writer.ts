@@ -107,8 +107,7 @@ export class RestoreWriter {
     if (yields || isSame(next, current)) throw new Undone({ kind: 'unchanged' });
     const revision = current.metadata.resourceVersion ?? '';
     if (!force) {
-      if (newest === undefined || state.metadata.uid !== current.metadata.uid)
-        throw new Undone(NAME_TAKEN);
+      if (newest === undefined || state.metadata.uid !== current.metadata.uid) throw new Undone(NAME_TAKEN);
       if (String(newest) !== revision)
         throw new Undone({ kind: 'conflict', message: `it was changed at revision ${revision}` });
     }
@@ -278,8 +277,7 @@ export async function shownState(
   if (!isObject(tree)) throw new ApiError(500, 'InternalError', 'the kept state cannot be decoded');
   const { apiVersion } = tree;
   const { group } = served.gvk;
-  const isKnown =
-    !served.type.custom || served.type.versions.some(({ name }) => apiVersion === `${group}/${name}`);
+  const isKnown = !served.type.custom || served.type.versions.some(({ name }) => apiVersion === `${group}/${name}`);
   if (isKnown) return deepCopy(await decodeInVersion(served, stored));
   const encoded = encodeObject({ ...tree, apiVersion: served.groupVersion });
   return deepCopy(await decodeInVersion(served, { key, revision, flags: 0, bytes: encodedBytes(encoded, revision) }));

@@ -31,7 +31,11 @@ const SCHEMA: JsonObject = {
     },
     operation: { type: 'string', enum: ['Create', 'Update', 'Delete'], description: 'What the write did.' },
     revision: text('The resourceVersion that the write gave the object. A deletion has one, too.'),
-    time: { type: 'string', format: 'date-time', description: 'When the write was committed, by the clock of the store.' },
+    time: {
+      type: 'string',
+      format: 'date-time',
+      description: 'When the write was committed, by the clock of the store.',
+    },
     by: {
       type: 'object',
       description: 'Who wrote. Absent for writes by the server itself.',

@@ -37,7 +37,8 @@ export function pageOf(options: ListOptions): Page {
     );
   const after = revisionOfName(token.startKey);
   if (after === undefined) throw newBadRequest('invalid continue token: continue key is not valid');
-  if (token.revision <= 0) throw newResourceExpired('The provided continue parameter is too old to display a consistent list result.');
+  if (token.revision <= 0)
+    throw newResourceExpired('The provided continue parameter is too old to display a consistent list result.');
   return { revision: token.revision, wasGiven: false, after, name: token.startKey };
 }
 

@@ -49,7 +49,18 @@ async function mayDo(
 ): Promise<boolean> {
   const { group: apiGroup, resource } = typeOfName(stored);
   const { decision } = await authorizer.authorize(
-    { user, verb, resourceRequest: true, namespace, apiGroup, apiVersion: '*', resource, subresource: '', name, path: '' },
+    {
+      user,
+      verb,
+      resourceRequest: true,
+      namespace,
+      apiGroup,
+      apiVersion: '*',
+      resource,
+      subresource: '',
+      name,
+      path: '',
+    },
     signal,
   );
   return decision === 'allow';

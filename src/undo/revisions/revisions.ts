@@ -179,7 +179,8 @@ const compareNames = (a: ShownRevision, b: ShownRevision): number => (a.key < b.
 function afterName(found: readonly ShownRevision[], { name }: Page): ShownRevision[] {
   if (name === '') return [...found];
   const at = found.findIndex(({ attributes }) => attributes.fields['metadata.name'] === name);
-  if (at < 0) throw newResourceExpired('The provided continue parameter is too old to display a consistent list result.');
+  if (at < 0)
+    throw newResourceExpired('The provided continue parameter is too old to display a consistent list result.');
   return found.slice(at + 1);
 }
 

@@ -1,19 +1,16 @@
 import type { JsonObject } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { column, count, ownDefinition, text } from './schemas.js';
 
 export const ADOPTIONS = { group: 'kubeannex.io', resource: 'adoptions' };
 
-const NAME = `${ADOPTIONS.resource}.${ADOPTIONS.group}`;
-const NAMES: JsonObject = {
+const NAMES = {
   plural: ADOPTIONS.resource,
   singular: 'adoption',
   kind: 'Adoption',
   listKind: 'AdoptionList',
   shortNames: ['adopt'],
 };
-
-const text = (description: string): JsonObject => ({ type: 'string', description });
-const count = (description: string): JsonObject => ({ type: 'integer', format: 'int64', minimum: 0, description });
 
 const SPEC: JsonObject = {
   type: 'object',
@@ -172,61 +169,35 @@ const STATUS: JsonObject = {
   },
 };
 
-const column = (name: string, jsonPath: string, type = 'string'): JsonObject => ({ name, type, jsonPath });
-
 /** Returns the definition of Adoption, kubeannex.io/v1alpha1. It is not in the store, so clients cannot change it. */
-export function adoptionDefinition(): KubeObject {
-  return {
-    apiVersion: 'kubeannex.io/v1',
-    kind: 'ResourceDefinition',
-    metadata: { name: NAME, uid: NAME, generation: 1 },
-    spec: {
-      group: ADOPTIONS.group,
-      scope: 'Cluster',
-      names: NAMES,
-      conversion: { strategy: 'None' },
-      versions: [
+export const adoptionDefinition = (): KubeObject =>
+  ownDefinition(NAMES, 'Cluster', {
+    subresources: { status: {} },
+    additionalPrinterColumns: [
+      column('Served By', '.spec.servedBy'),
+      column('Phase', '.status.phase'),
+      column('Copied', '.status.copied'),
+      column('Lag', '.status.lag'),
+      column('Age', '.metadata.creationTimestamp', 'date'),
+    ],
+    schema: {
+      type: 'object',
+      description:
+        'Adoption moves the resources of the API group that it is named after from the cluster into Annex. It copies their objects and follows the changes.',
+      required: ['spec'],
+      'x-kubernetes-validations': [
         {
-          name: 'v1alpha1',
-          served: true,
-          storage: true,
-          subresources: { status: {} },
-          additionalPrinterColumns: [
-            column('Served By', '.spec.servedBy'),
-            column('Phase', '.status.phase'),
-            column('Copied', '.status.copied'),
-            column('Lag', '.status.lag'),
-            column('Age', '.metadata.creationTimestamp', 'date'),
-          ],
-          schema: {
-            openAPIV3Schema: {
-              type: 'object',
-              description:
-                'Adoption moves the resources of the API group that it is named after from the cluster into Annex. It copies their objects and follows the changes.',
-              required: ['spec'],
-              'x-kubernetes-validations': [
-                {
-                  rule: "self.metadata.name.contains('.') && !self.metadata.name.endsWith('.k8s.io') && self.metadata.name != 'kubeannex.io'",
-                  message:
-                    'the name must be an API group of CustomResourceDefinitions, and must not be a group of Kubernetes or Annex',
-                },
-              ],
-              properties: {
-                apiVersion: { type: 'string' },
-                kind: { type: 'string' },
-                metadata: { type: 'object' },
-                spec: SPEC,
-                status: STATUS,
-              },
-            },
-          },
+          rule: "self.metadata.name.contains('.') && !self.metadata.name.endsWith('.k8s.io') && self.metadata.name != 'kubeannex.io'",
+          message:
+            'the name must be an API group of CustomResourceDefinitions, and must not be a group of Kubernetes or Annex',
         },
       ],
+      properties: {
+        apiVersion: { type: 'string' },
+        kind: { type: 'string' },
+        metadata: { type: 'object' },
+        spec: SPEC,
+        status: STATUS,
+      },
     },
-    status: {
-      acceptedNames: NAMES,
-      storedVersions: ['v1alpha1'],
-      conditions: ['NamesAccepted', 'Established'].map((type) => ({ type, status: 'True' })),
-    },
-  };
-}
+  });
