@@ -81,7 +81,7 @@ export class RestoreWriter {
     const { namespace, name } = target;
     const exists = target.newest !== undefined || store.cache.peek(store.key(namespace, name)) !== undefined;
     if (exists) await this.check(api, 'update', namespace, name, '');
-    const { object } = await storage.patch({
+    const { object, stored } = await storage.patch({
       ...this.request(api, target, ''),
       part: served,
       // A write that creates objects.
@@ -92,7 +92,7 @@ export class RestoreWriter {
         return this.make(target, current);
       },
     });
-    return object;
+    return stored === undefined ? object : decodeInVersion(served, stored);
   }
 
   /** Returns the object to write, or ends the write. */
