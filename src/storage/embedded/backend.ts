@@ -22,7 +22,7 @@ import { Committer } from './committer.js';
 import { beginFormat, checkDirectory, finishFormat, prepareDirectory, unknownFormat } from './directory.js';
 import { lockDirectory, lockWithin, type DirectoryLock } from '../directory-lock.js';
 import { damaged, isIntact, readHeader } from './entry.js';
-import { Environment, objectKey, type Operation } from './environment.js';
+import { COMPACTED, Environment, FIRST_REVISION, objectKey, type Operation } from './environment.js';
 import { HistoricList, type ListRequest } from './history.js';
 import { type Step, verifyRecords, type Verification } from './verify.js';
 
@@ -44,9 +44,6 @@ interface Opened {
   readonly lock: DirectoryLock;
 }
 
-const COMPACTED = 'compacted';
-/** The revision of an empty store. 0 has a meaning of its own in requests, so no state has it. */
-const FIRST_REVISION = 1;
 const HISTORY_MILLIS = 5 * 60_000;
 const MAX_OBJECT_BYTES = 16 << 20;
 const READ_AHEAD = 200;
@@ -313,6 +310,7 @@ export class EmbeddedBackend implements Backend {
     const every = Math.min(Math.max(this.historyMillis / 60, 100), 5_000);
     this.timer = this.clock.setTimer(every, () => {
       this.checkFormat();
+      this.opened?.environment.forgetDeadReaders();
       if (this.formatError === undefined) this.opened?.committer.requestHousekeeping();
       this.scheduleHousekeeping();
     });

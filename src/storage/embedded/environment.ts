@@ -10,6 +10,14 @@ export type Operation =
   | { readonly table: 'log'; readonly revision: Revision; readonly value: Buffer | undefined }
   | { readonly table: 'meta'; readonly key: string; readonly value: number };
 
+/** The revision of an empty store. 0 has a meaning of its own in requests, so no state has it. */
+export const FIRST_REVISION = 1;
+/** The key in `meta` of the revision up to which history is compacted. */
+export const COMPACTED = 'compacted';
+
+/** The options of each table. */
+export const TABLES = { encoding: 'binary', keyEncoding: 'binary', cache: false } as const;
+
 /** The longest key that LMDB accepts, in bytes; it cannot even look up a much longer one. No object has such a key. */
 const maxKeyBytes = 1978;
 
@@ -27,9 +35,8 @@ export class Environment {
 
   static open(directory: string): Environment {
     try {
-      const binary = { encoding: 'binary', keyEncoding: 'binary', cache: false } as const;
       const root = open<Buffer, Buffer>(directory, {
-        ...binary,
+        ...TABLES,
         noSubdir: false,
         maxDbs: 4,
         // A commit is on disk before it is reported, and consists of exactly one batch.
@@ -38,9 +45,9 @@ export class Environment {
       });
       return new Environment(
         root,
-        root.openDB<Buffer, Buffer>('objects', binary),
-        root.openDB<Buffer, Buffer>('log', binary),
-        root.openDB<Buffer, Buffer>('meta', binary),
+        root.openDB<Buffer, Buffer>('objects', TABLES),
+        root.openDB<Buffer, Buffer>('log', TABLES),
+        root.openDB<Buffer, Buffer>('meta', TABLES),
       );
     } catch (error) {
       throw new StorageError('unusable', `the data directory ${directory} cannot be opened: ${messageOf(error)}`, {
@@ -56,6 +63,11 @@ export class Environment {
   /** Makes the following reads see the newest commit. */
   refresh(): void {
     this.root.resetReadTxn();
+  }
+
+  /** Frees what processes that were killed while they read this store still hold (snapshot.ts): pages that cannot be used again. */
+  forgetDeadReaders(): void {
+    this.root.readerCheck();
   }
 
   /** Returns 0 for absent objects. */
@@ -165,14 +177,14 @@ export function numberValue(value: number): Buffer {
   return bytes;
 }
 
-function revisionKey(revision: Revision): Buffer {
+export function revisionKey(revision: Revision): Buffer {
   const key = Buffer.allocUnsafe(8);
   key.writeUInt32BE(Math.floor(revision / 0x1_0000_0000), 0);
   key.writeUInt32BE(revision % 0x1_0000_0000, 4);
   return key;
 }
 
-function keyRevision(key: Buffer): Revision {
+export function keyRevision(key: Buffer): Revision {
   return key.readUInt32BE(0) * 0x1_0000_0000 + key.readUInt32BE(4);
 }
 
