@@ -26,7 +26,6 @@ import { resourceDefinitionType } from '../../registry/apiextensions/resourcedef
 import { RESOURCE_DEFINITIONS } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import { LocalParams } from '../../registry/sources/local-params.js';
 import type { Backend } from '../../storage/interfaces.js';
-import { restoreCreator } from '../../undo/restore/creator.js';
 import { hasLasted } from '../../storage/outage.js';
 import { messageOf } from '../../util/error-message.js';
 import type { Logger } from '../../util/logger.js';
@@ -78,13 +77,13 @@ export async function buildAggregatedPlane(
   dependencies: AggregatedPlaneDependencies,
 ): Promise<AggregatedPlane> {
   const { options, clock, logger, registry } = context;
-  const { clients, metrics, signal } = dependencies;
-  const client = clients.main;
+  const { metrics, signal } = dependencies;
+  const { main: client } = dependencies.clients;
   setMaxListeners(0, signal);
   const authorizer = new UnionAuthorizer([privilegedGroupAuthorizer, delegatedAuthorizer(context, dependencies)]);
   const foundation = await openFoundation(context, undefined, dependencies.clusterUid);
-  const certificates = await waitForStore(() => dependencies.openCertificates(foundation.backend), context);
   installKinds(context, foundation, authorizer);
+  const certificates = await waitForStore(() => dependencies.openCertificates(foundation.backend), context);
   const namespaces = new ClusterNamespaces(client);
   const quotas = new ClusterQuotas(client);
   const webhooks = await configuredAdmission({ options, clock, logger, registry, resolve: resolveByDns });
@@ -100,41 +99,31 @@ export async function buildAggregatedPlane(
   const local = new LocalClients({ registry: foundation.registry, admission, clock, fieldManager: 'annex' });
   const away = clusterOutage(context, foundation.outage, { client, local, namespaces, links: metrics.links, signal });
   const registration = registrationOf(context, dependencies, { ...gates, foundation, certificates, local });
-  // Start this before anything is registered, so that a replica has the admission configuration before it receives requests.
+  // Before anything is registered: a replica needs the admission configuration before it receives requests.
   followed?.start(signal);
   const adopting = adoptions(context, foundation, { client, local, ...gates, metrics: metrics.adoptions, signal });
-  const restores = (): void =>
-    contendForRestores(context, options.serviceNamespace, client, {
-      ...foundation,
-      authorizer,
-      admission,
-      clients: local,
-      definitions: RESOURCE_DEFINITIONS,
-      signal,
-    });
+  const undo = { ...foundation, authorizer, admission, clients: local, definitions: RESOURCE_DEFINITIONS, signal };
   const register = (): Promise<void> => {
     void namespaces.follow(signal, linkCallbacks(metrics.links, 'namespaces'));
     away?.start();
     void quotas.follow(signal, linkCallbacks(metrics.links, 'quotas'));
     return registration.register();
   };
-  const advertised = advertisedAddress(options, logger);
   const plane = assemblePlane(context, foundation, {
     admission,
     authorizer,
-    serverAddress: () => hostPort(advertised, options.securePort),
+    serverAddress: serverAddress(context),
     loading: [],
     hooks: [
       { name: 'start-definitions', run: () => registration.installDefinitions() },
       { name: 'announce-replica', run: adopting.announce },
       { name: 'start-registration', run: register },
       { name: 'start-adoptions', run: adopting.start },
-      { name: 'start-restores', run: restores },
+      { name: 'start-restores', run: () => contendForRestores(context, client, undo) },
     ],
     checks: [followed?.check ?? [], away?.check ?? []].flat(),
     outageReads: away?.reads,
-    // The signal has already stopped the loops.
-    stop: () => webhooks.close(),
+    stop: () => webhooks.close(), // the signal has stopped the loops
   });
   return {
     ...plane,
@@ -142,6 +131,11 @@ export async function buildAggregatedPlane(
     resyncApiServices: () => registration.services.changed(),
     isCaPublished: (authority) => registration.services.isTrusted(authority),
   };
+}
+
+function serverAddress({ options, logger }: ServerContext): () => string {
+  const advertised = advertisedAddress(options, logger);
+  return () => hostPort(advertised, options.securePort);
 }
 
 /** Installs the kinds of Annex itself. */
@@ -315,10 +309,7 @@ function clusterAdmission(
     sources: followed?.sources ?? (Object.keys(files).length > 0 ? noSources(namespaces) : undefined),
     files,
   });
-  const admission = admissionChain(
-    [gate, groups, restoreCreator(), ...plugins],
-    new AdmissionMetrics(registry, () => clock.monotonic()),
-  );
+  const admission = admissionChain([gate, groups, ...plugins], new AdmissionMetrics(registry, () => clock.monotonic()));
   return { admission, followed };
 }
 

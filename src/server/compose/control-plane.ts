@@ -18,7 +18,6 @@ import { localSources, paramAccess } from './admission/local-sources.js';
 import { StandaloneHooks } from './startup/post-start-hooks.js';
 import { queryKinds } from '../../views/queries.js';
 import { STANDALONE } from '../../storage/mongodb/documents.js';
-import { restoreCreator } from '../../undo/restore/creator.js';
 import { sleep } from '../../util/clock.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
@@ -94,10 +93,7 @@ export async function buildControlPlane(
     webhooks,
     files: webhooks.files,
   });
-  const admission = admissionChain(
-    [restoreCreator(), ...plugins],
-    new AdmissionMetrics(context.registry, () => clock.monotonic()),
-  );
+  const admission = admissionChain(plugins, new AdmissionMetrics(context.registry, () => clock.monotonic()));
   accounts.labelUsedSecrets(own().for({ group: '', resource: 'secrets' }));
   const standaloneHooks = new StandaloneHooks({
     ...foundation,

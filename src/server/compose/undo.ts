@@ -55,13 +55,8 @@ export function startRestores({ clock, logger }: Pick<ServerContext, 'clock' | '
 }
 
 /** Carries out restores while this replica leads. */
-export function contendForRestores(
-  context: ServerContext,
-  namespace: string,
-  client: ClusterClient,
-  parts: UndoParts,
-): void {
-  const { clock } = context;
+export function contendForRestores(context: ServerContext, client: ClusterClient, parts: UndoParts): void {
+  const { clock, options } = context;
   if (parts.backend.kept === undefined) return;
   if (parts.backend.presence === undefined) {
     startRestores(context, parts);
@@ -71,7 +66,7 @@ export function contendForRestores(
   const lease = new ElectionLease({
     leases: clusterLeases(client),
     clock,
-    namespace,
+    namespace: options.serviceNamespace,
     name: LEASE,
     identity: `${hostname()}_${randomUUID().slice(0, 8)}`,
     onError: (error) => failed('lease', error),

@@ -113,7 +113,7 @@ export class RestoreController {
     const { restores } = this.options;
     const current = await restores.get('', nameOf(restore));
     if (current === undefined || current.metadata.uid !== restore.metadata.uid) return;
-    await restores.updateStatus({ ...current, metadata: { ...current.metadata }, status } as KubeObject);
+    await restores.updateStatus({ ...current, metadata: { ...current.metadata }, status });
   }
 }
 

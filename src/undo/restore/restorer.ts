@@ -1,19 +1,14 @@
 import { ApiError } from '../../apimachinery/meta/errors.js';
-import { labelSelectorFromObject } from '../../apimachinery/selectors/label-selector-object.js';
 import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
-import type { JsonObject } from '../../apimachinery/json/json.js';
-import { compileWhere } from '../../asking/where.js';
 import { storedTypes } from '../../controllers/type-watches.js';
 import type { ApiRegistry, StoredApi } from '../../registry/generic/store/api-registry.js';
 import { splitKey } from '../../registry/generic/store/resource-store.js';
-import { DetachedObject } from '../../storage/detached-object.js';
-import type { Condition } from '../../storage/cacher/interfaces.js';
-import type { KeptContent, KeptHistory } from '../../storage/kept/interfaces.js';
+import type { KeptHistory } from '../../storage/kept/interfaces.js';
 import { type Clock, sleep } from '../../util/clock.js';
-import { Timestamp } from '@annex/cel';
 import { messageOf } from '../../util/error-message.js';
 import { nameOfType } from '../names.js';
 import { decodeContent } from '../revisions/shown-revision.js';
+import { type Conditions, conditionsOf, EVERYTHING, matches } from './conditions.js';
 import { type Candidate, candidates, type CurrentObjects, type Search } from './candidates.js';
 import { RestoreFailed } from './failed.js';
 import { inLayers, type OrderedObject } from './order.js';
@@ -353,51 +348,6 @@ interface KeyedRevision {
   readonly resource: string;
   readonly key: string;
   readonly revision: number;
-}
-
-/** What decides whether a candidate is selected, besides its key. */
-interface Conditions {
-  readonly labels: ((labels: Readonly<Record<string, string>> | undefined) => boolean) | undefined;
-  /** Returns the condition of `where` on a type. */
-  readonly where: ((api: StoredApi) => Condition) | undefined;
-  readonly isNarrow: boolean;
-}
-
-const EVERYTHING: Conditions = { labels: undefined, where: undefined, isNarrow: false };
-
-function conditionsOf({ labelSelector, where }: RestoreSpec, now: number): Conditions {
-  const labels = labelSelector === undefined ? undefined : selectorOf(labelSelector);
-  return {
-    labels,
-    where:
-      where === ''
-        ? undefined
-        : ({ served }) => {
-            try {
-              return compileWhere(where, served, new Timestamp(Math.floor(now / 1000), 0));
-            } catch (error) {
-              throw new RestoreFailed('InvalidExpression', messageOf(error));
-            }
-          },
-    isNarrow: labels !== undefined || where !== '',
-  };
-}
-
-function selectorOf(selector: JsonObject): NonNullable<Conditions['labels']> {
-  try {
-    const compiled = labelSelectorFromObject(selector);
-    return (labels) => compiled.matches(labels);
-  } catch (error) {
-    throw new RestoreFailed('InvalidLabelSelector', messageOf(error));
-  }
-}
-
-function matches(where: Condition, key: string, { revision, bytes, flags }: KeptContent): boolean {
-  try {
-    return where.matches(new DetachedObject({ key, revision, bytes, flags })) === true;
-  } catch {
-    return false;
-  }
 }
 
 const refused = (reason: string, message: string): Written => ({ outcome: { kind: 'refused', reason, message } });

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/apimachinery/json/json.js';
+import { type JsonObject, stringsOf } from '../../../src/apimachinery/json/json.js';
 import { type Answer, dig, digList, digText, treeOf } from '../client.js';
 import { eventually } from '../server.js';
 import { Stand } from '../where/stand.js';
@@ -96,6 +96,6 @@ export function created(answer: Answer): JsonObject {
 
 /** Returns the operation, the object and the changed fields of a revision. */
 export const shortly = (revision: JsonObject): string =>
-  [digText(revision, 'operation'), digText(revision, 'object', 'name'), ...digList(revision, 'changedFields')].join(
+  [digText(revision, 'operation'), digText(revision, 'object', 'name'), ...stringsOf(revision['changedFields'])].join(
     ' ',
   );

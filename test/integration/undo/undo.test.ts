@@ -1,13 +1,12 @@
-import type { JsonObject } from '../../../src/apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../src/apimachinery/json/json.js';
 import { dig, digList, digText, treeOf } from '../client.js';
 import { eventually, NOBODY } from '../server.js';
+import type * as Memory from '../../fakes/storage/memory-backend.js';
 import { created, GROUP, pathOf, shortly, UndoStand, WIDGET_TYPE, WIDGETS } from './stand.js';
 
 // Until the stores keep a history, the one in memory stands for them.
 jest.mock('../../../src/storage/embedded/backend.js', () => {
-  const { MemoryBackend } = jest.requireActual<typeof import('../../fakes/storage/memory-backend.js')>(
-    '../../fakes/storage/memory-backend',
-  );
+  const { MemoryBackend } = jest.requireActual<typeof Memory>('../../fakes/storage/memory-backend');
   return { EmbeddedBackend: MemoryBackend };
 });
 
@@ -54,7 +53,7 @@ describe('undo', () => {
 
     test('are selected by fields, labels of the object, and expressions', async () => {
       const names = async (path: string, query: Record<string, string>): Promise<string[]> =>
-        (await stand.revisions(path, query)).map((one) => `${shortly(one).split(' ').slice(0, 2).join(' ')}`);
+        (await stand.revisions(path, query)).map((one) => shortly(one).split(' ').slice(0, 2).join(' '));
       expect(await names('objectrevisions', { fieldSelector: `${OF_WIDGETS},operation=Create` })).toEqual([
         'Create a',
         'Create b',
@@ -85,7 +84,7 @@ describe('undo', () => {
           const query = new URLSearchParams({ fieldSelector: OF_WIDGETS, limit: '2', ...more, continue: token });
           const page = created(await stand.http.get(`${KUBEANNEX}/objectrevisions?${query.toString()}`));
           paged.push(...digList(page, 'items').map((one) => digText(one, 'metadata', 'name')));
-          token = String(dig(page, 'metadata', 'continue') ?? '');
+          token = textAt(objectAt(page, 'metadata'), 'continue');
         } while (token !== '');
         expect(paged).toEqual(whole.map((one) => digText(one, 'metadata', 'name')));
       }
@@ -105,7 +104,7 @@ describe('undo', () => {
 
     test('are watched', async () => {
       const list = created(await stand.http.get(`${KUBEANNEX}/objectrevisions?limit=1`));
-      const from = String(dig(list, 'metadata', 'resourceVersion'));
+      const from = digText(list, 'metadata', 'resourceVersion');
       const open = await stand.http.open({
         path: `${KUBEANNEX}/namespaces/n2/objectrevisions?watch=1&resourceVersion=${from}`,
       });
