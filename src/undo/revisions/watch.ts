@@ -1,5 +1,5 @@
 import type { EventFrame, Watcher, WatchEvent, WatchReceiver } from '../../storage/cacher/interfaces.js';
-import { ObjectEvent } from '../../storage/object-event.js';
+import { ObjectEvent } from '../../storage/object-list.js';
 import type { Clock, Timer } from '../../util/clock.js';
 import type { ShownRevision } from './shown-revision.js';
 
