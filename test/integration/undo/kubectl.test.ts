@@ -1,13 +1,6 @@
 import { Kubectl } from '../where/plugin.js';
 import { eventually } from '../server.js';
-import type * as Memory from '../../fakes/storage/memory-backend.js';
 import { created, GROUP, pathOf, UndoStand } from './stand.js';
-
-// Until the stores keep a history, the one in memory stands for them.
-jest.mock('../../../src/storage/embedded/backend.js', () => {
-  const { MemoryBackend } = jest.requireActual<typeof Memory>('../../fakes/storage/memory-backend');
-  return { EmbeddedBackend: MemoryBackend };
-});
 
 describe('kubectl annex', () => {
   const stand = new UndoStand('embedded');

@@ -1,14 +1,7 @@
 import { type JsonObject, objectAt, textAt } from '../../../src/apimachinery/json/json.js';
 import { dig, digList, digText, treeOf } from '../client.js';
 import { eventually, NOBODY } from '../server.js';
-import type * as Memory from '../../fakes/storage/memory-backend.js';
 import { created, GROUP, pathOf, shortly, UndoStand, WIDGET_TYPE, WIDGETS } from './stand.js';
-
-// Until the stores keep a history, the one in memory stands for them.
-jest.mock('../../../src/storage/embedded/backend.js', () => {
-  const { MemoryBackend } = jest.requireActual<typeof Memory>('../../fakes/storage/memory-backend');
-  return { EmbeddedBackend: MemoryBackend };
-});
 
 const KUBEANNEX = '/apis/kubeannex.io/v1alpha1';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
@@ -38,6 +31,12 @@ describe('undo', () => {
         object: { group: GROUP, resource: 'widgets', kind: 'Widget', namespace: 'n1', name: 'a' },
       });
       expect(found.every((revision) => revision['content'] === undefined)).toBe(true);
+    });
+
+    test('name who wrote, and how', async () => {
+      const [found] = await stand.revisions('namespaces/n1/objectrevisions', ofA);
+      expect(found).toMatchObject({ by: { user: 'admin' } });
+      expect(dig(found, 'by', 'auditID')).toMatch(/^[0-9a-f-]{36}$/);
     });
 
     test('have the whole object when they are got, by a name that stays', async () => {
@@ -153,6 +152,13 @@ describe('undo', () => {
       const now = created(await stand.http.get(pathOf('n1', 'back')));
       expect(now).toMatchObject({ metadata: { labels: { a: 'b' } }, spec: { size: 5 }, status: { ready: true } });
       expect(dig(now, 'metadata', 'uid')).not.toBe(dig(old, 'metadata', 'uid'));
+      const revisions = await stand.revisions('namespaces/n1/objectrevisions', {
+        fieldSelector: 'object.name=back,operation=Create',
+      });
+      expect(revisions.map((one) => dig(one, 'by'))).toMatchObject([
+        { user: 'admin' },
+        { user: 'admin', manager: 'annex-restore' },
+      ]);
     });
 
     test('undo an update, keep uid and name, and leave the unchanged', async () => {
