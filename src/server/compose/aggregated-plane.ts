@@ -46,7 +46,7 @@ import { assemblePlane, type ControlPlane, type Foundation, openFoundation } fro
 import type { ServerContext } from './server-context.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
 import { waitForStore } from './startup/startup.js';
-import { contendForRestores, undoDefinitions, undoKinds } from './undo.js';
+import { contendForRestores, undoDefinitions, undoKinds, undoPlugins } from './undo.js';
 import { startDefinitions } from './startup/start-definitions.js';
 import { installComputed } from '../../registry/builtin/install.js';
 import { queryKinds } from '../../views/queries.js';
@@ -89,7 +89,7 @@ export async function buildAggregatedPlane(
   const webhooks = await configuredAdmission({ options, clock, logger, registry, resolve: resolveByDns });
   const gates = adoptionGates();
   const { admission, followed } = clusterAdmission(context, dependencies, {
-    gate: adoptionGate(gates.adopted, RESOURCE_DEFINITIONS),
+    own: [adoptionGate(gates.adopted, RESOURCE_DEFINITIONS), ...undoPlugins(foundation)],
     webhooks,
     authorizer,
     namespaces,
@@ -254,7 +254,8 @@ function reportDetached(
 }
 
 interface ClusterAdmissionParts {
-  readonly gate: AdmissionPlugin;
+  /** The plugins of Annex itself. */
+  readonly own: readonly AdmissionPlugin[];
   readonly authorizer: Authorizer;
   readonly namespaces: NamespaceSource;
   readonly quotas: AdmissionPlugin;
@@ -286,7 +287,7 @@ const noSources = (namespaces: NamespaceSource): AdmissionSources => ({
 function clusterAdmission(
   { options, clock, logger, registry }: ServerContext,
   { clients, metrics: { admission: metrics, links } }: AggregatedPlaneDependencies,
-  { gate, ownParams, ...parts }: ClusterAdmissionParts,
+  { own, ownParams, ...parts }: ClusterAdmissionParts,
 ): { admission: AdmissionChain; followed: ClusterAdmission | undefined } {
   const { namespaces } = parts;
   const { files } = parts.webhooks;
@@ -309,7 +310,10 @@ function clusterAdmission(
     sources: followed?.sources ?? (Object.keys(files).length > 0 ? noSources(namespaces) : undefined),
     files,
   });
-  const admission = admissionChain([gate, groups, ...plugins], new AdmissionMetrics(registry, () => clock.monotonic()));
+  const admission = admissionChain(
+    [...own, groups, ...plugins],
+    new AdmissionMetrics(registry, () => clock.monotonic()),
+  );
   return { admission, followed };
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { AdmissionChain } from '../../admission/interfaces.js';
+import type { AdmissionChain, AdmissionPlugin } from '../../admission/interfaces.js';
 import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
@@ -9,6 +9,8 @@ import { ElectionLease } from '../../controllers/lease.js';
 import type { ComputedKind } from '../../registry/rest/computed.js';
 import type { LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { Backend } from '../../storage/interfaces.js';
+import { deletionWarning } from '../../undo/deletion-warning.js';
+import { restoreCreator } from '../../undo/restore/creator.js';
 import { OBJECT_RESTORES, restoreDefinition } from '../../undo/restore/definition.js';
 import { localOwners, type OwnerLookup } from '../../undo/restore/owners.js';
 import { RestoreController } from '../../undo/restore/restore-controller.js';
@@ -24,6 +26,15 @@ const LEASE = 'annex-restores';
 /** Returns the definitions of the stored types of undo. A store that keeps no history has none. */
 export const undoDefinitions = ({ kept }: Pick<Backend, 'kept'>): KubeObject[] =>
   kept === undefined ? [] : [restoreDefinition()];
+
+/** Returns the admission plugins of undo, which run whatever the flags say. */
+export const undoPlugins = ({
+  backend: { kept },
+  registry,
+}: Pick<Foundation, 'backend' | 'registry'>): AdmissionPlugin[] => [
+  restoreCreator(),
+  ...deletionWarning({ kept, registry }),
+];
 
 /** Returns the kinds whose objects are the revisions of others. */
 export const undoKinds = (

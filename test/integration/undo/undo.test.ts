@@ -294,7 +294,11 @@ describe('undo', () => {
       // Times of deletions have whole seconds.
       await new Promise((resolve) => setTimeout(resolve, 1_100));
       const before = digList(created(await stand.http.get(`/apis/${GROUP}/v1/widgets`)), 'items').length;
-      await stand.remove(path);
+      const deleted = await stand.http.send({ method: 'DELETE', path });
+      expect(deleted.headers['warning']).toContain(
+        `deletes its ${String(before)} objects; for 168h0m0s, \\"kubectl annex undelete crd widgets.${GROUP}\\" brings all of it back`,
+      );
+      await eventually('the deletion', async () => (await stand.http.get(path)).status === 404 || undefined);
       const status = await stand.restore({
         resource: { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' },
         names: [`widgets.${GROUP}`],

@@ -17,7 +17,6 @@ import { decodeStored } from '../../../storage/detached-object.js';
 import type { ResourceStore } from '../../../registry/generic/store/resource-store.js';
 import { generateName } from '../../../registry/generic/system-fields.js';
 import type { LoopbackClients } from '../../../registry/rest/loopback-client.js';
-import { restoreCreator } from '../../../undo/restore/creator.js';
 import { enabledControllers } from '../../options/controller-names.js';
 import {
   type DynamicPluginDependencies,
@@ -38,7 +37,7 @@ export interface AdmissionPluginDependencies extends DynamicPluginDependencies {
 
 /** Returns the plugins that the flags enable, in kube-apiserver's order. THE PLACE where standalone mode's plugins are listed. */
 export function standalonePlugins(dependencies: AdmissionPluginDependencies): AdmissionPlugin[] {
-  return [restoreCreator(), ...constructEnabledPlugins(dependencies, pluginConstructors(dependencies))];
+  return constructEnabledPlugins(dependencies, pluginConstructors(dependencies));
 }
 
 function pluginConstructors(dependencies: AdmissionPluginDependencies): PluginConstructors {

@@ -2,7 +2,6 @@ import type { AdmissionPlugin } from '../../../admission/interfaces.js';
 import { namespaceLifecycle } from '../../../admission/plugin/namespace-lifecycle.js';
 import { namespaceExists } from '../../../admission/plugin/namespaces.js';
 import type { NamespaceSource } from '../../../admission/sources.js';
-import { restoreCreator } from '../../../undo/restore/creator.js';
 import { type DynamicPluginDependencies, dynamicPlugins, constructEnabledPlugins } from './dynamic-plugins.js';
 import type { Options } from '../../options/options.js';
 
@@ -20,11 +19,10 @@ export interface AggregatedPluginDependencies extends Omit<DynamicPluginDependen
  */
 export function aggregatedPlugins(dependencies: AggregatedPluginDependencies): AdmissionPlugin[] {
   const { namespaces, quotas, sources } = dependencies;
-  const plugins = constructEnabledPlugins(dependencies, {
+  return constructEnabledPlugins(dependencies, {
     NamespaceLifecycle: () => namespaceLifecycle(namespaces),
     NamespaceExists: () => namespaceExists(namespaces),
     ...(sources === undefined ? {} : dynamicPlugins({ ...dependencies, sources })),
     ResourceQuota: () => quotas,
   });
-  return [restoreCreator(), ...plugins];
 }
