@@ -88,7 +88,8 @@ export class RestoreWriter {
       apply: true,
       authorizeCreate: () => this.check(api, 'create', namespace, name, ''),
       make: (current) => {
-        if (current !== undefined && !exists) throw new Undone(NAME_TAKEN);
+        // The right to update it has not been checked.
+        if (current !== undefined && !exists && !target.yields) throw new Undone(NAME_TAKEN);
         return this.make(target, current);
       },
     });
