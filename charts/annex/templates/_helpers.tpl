@@ -229,9 +229,17 @@ securityContext: {{- toYaml . | nindent 2 }}
 {{- fail "storage.backend=embedded supports only one replica: set replicas=1 and autoscaling.enabled=false, or use mongodb" -}}
 {{- end -}}
 {{- end -}}
+{{- if and .Values.backup.enabled (eq .Values.storage.backend "embedded") -}}
+{{- fail "backup.enabled requires storage.backend=mongodb: the embedded store can be read only in the container of its server, with kubectl exec (docs/backup.md)" -}}
+{{- end -}}
 {{- if and .Values.podDisruptionBudget.minAvailable .Values.podDisruptionBudget.maxUnavailable -}}
 {{- fail "podDisruptionBudget takes minAvailable or maxUnavailable, not both: set the other to null" -}}
 {{- end -}}
+{{- end -}}
+
+{{/* The name of the CronJob, which has at most 52 characters, and of its volume. */}}
+{{- define "annex.backup" -}}
+{{- printf "%s-backup" (include "annex.name" . | trunc 45 | trimSuffix "-") -}}
 {{- end -}}
 
 {{/* The names of the objects that an Adoption of each group creates in the cluster. */}}
