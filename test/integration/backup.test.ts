@@ -43,8 +43,8 @@ test('a server on a restored store has the same objects, keeps Secrets encrypted
   for (const name of ['a', 'b', 'c']) await http.post(MAPS, { metadata: { name }, data: { clear: `clear-${name}` } });
   await http.post(SECRETS, { metadata: { name: 'hidden' }, stringData: { word } });
   const [maps, hidden] = [(await http.get(MAPS)).text, (await http.get(`${SECRETS}/hidden`)).text];
-  const token = digText(treeOf(await http.get(`${MAPS}?limit=1`)), 'metadata', 'continue') ?? '';
-  const revision = digText(treeOf(await http.get(`${MAPS}?limit=1`)), 'metadata', 'resourceVersion') ?? '';
+  const token = digText(treeOf(await http.get(`${MAPS}?limit=1`)), 'metadata', 'continue');
+  const revision = digText(treeOf(await http.get(`${MAPS}?limit=1`)), 'metadata', 'resourceVersion');
 
   const backup = await run(['backup', '--data-dir', server.dataDir, '--output', file]);
   expect([backup.code, backup.stdout, backup.stderr]).toEqual([

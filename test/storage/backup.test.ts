@@ -21,7 +21,7 @@ import { INCOMPLETE, recordOf } from '../../src/storage/record.js';
 import { systemClock } from '../../src/util/clock.js';
 import { compileSources } from './compiled.js';
 import { collect, commit, corrupt, everything, put, remove, RESOURCE } from './fixtures.js';
-import { hasMongod, mongoOptions, observer } from './mongodb-fixtures.js';
+import { hasMongod, mongoOptions, observer, settled } from './mongodb-fixtures.js';
 import { until, withClient } from './mongod.js';
 
 const HOUR = 3_600_000;
@@ -403,6 +403,8 @@ function run(args: readonly string[], killAfter?: number): Promise<Ended> {
       const path = await save(source);
       await expect(restoreInto(store, path)).rejects.toThrow('it is not empty');
       await commit(backend, put('a/later', 0));
+      // A replica may still write to the projection when the database is dropped.
+      await settled(backend);
       await withClient(options.uri, (client) => client.db(options.database).dropDatabase());
       await until('the store is not used', () => (halts?.length ?? 0) > 0);
       const { above } = await restoreInto(store, path);
