@@ -239,7 +239,9 @@ securityContext: {{- toYaml . | nindent 2 }}
 
 {{/* The name of the CronJob, which has at most 52 characters, and of its volume. */}}
 {{- define "annex.backup" -}}
-{{- printf "%s-backup" (include "annex.name" . | trunc 45 | trimSuffix "-") -}}
+{{- $name := include "annex.name" . -}}
+{{- $short := printf "%s-%s" ($name | trunc 36 | trimSuffix "-") ($name | sha256sum | trunc 8) -}}
+{{- printf "%s-backup" (ternary $name $short (le (len $name) 45)) -}}
 {{- end -}}
 
 {{/* The names of the objects that an Adoption of each group creates in the cluster. */}}
