@@ -125,12 +125,9 @@ control_plane() {
   start etcd cp "$tools/etcd" --data-dir "$dir/etcd" --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
     --listen-peer-urls http://127.0.0.1:2380 --unsafe-no-fsync
   apiserver
-  start kube-controller-manager cp "$tools/kube-controller-manager" --kubeconfig "$dir/controllers.kubeconfig" --use-service-account-credentials \
-    --root-ca-file "$dir/pki/ca.crt" --service-account-private-key-file "$dir/pki/sa.key" \
-    --cluster-signing-cert-file "$dir/pki/ca.crt" --cluster-signing-key-file "$dir/pki/ca.key"
-  start kube-scheduler cp "$tools/kube-scheduler" --kubeconfig "$dir/scheduler.kubeconfig"
 }
 
+# The other parts end when they lose kube-apiserver, and nobody else starts them here.
 apiserver() {
   # shellcheck disable=SC2086
   start kube-apiserver cp "$tools/kube-apiserver" --etcd-servers http://127.0.0.1:2379 --advertise-address "$server" --service-cluster-ip-range "$services" \
@@ -141,6 +138,10 @@ apiserver() {
     --requestheader-username-headers X-Remote-User --requestheader-group-headers X-Remote-Group --requestheader-extra-headers-prefix X-Remote-Extra- \
     --proxy-client-cert-file "$dir/pki/front-proxy.crt" --proxy-client-key-file "$dir/pki/front-proxy.key" ${KUBE_APISERVER_FLAGS:-}
   wait_for 'kube-apiserver is ready' kubectl get --raw /readyz
+  start kube-controller-manager cp "$tools/kube-controller-manager" --kubeconfig "$dir/controllers.kubeconfig" --use-service-account-credentials \
+    --root-ca-file "$dir/pki/ca.crt" --service-account-private-key-file "$dir/pki/sa.key" \
+    --cluster-signing-cert-file "$dir/pki/ca.crt" --cluster-signing-key-file "$dir/pki/ca.key"
+  start kube-scheduler cp "$tools/kube-scheduler" --kubeconfig "$dir/scheduler.kubeconfig"
 }
 
 # kube-proxy knows its own address from the Node, also where no kubelet runs.
@@ -281,7 +282,13 @@ case ${1:-} in
   load) load "$2" ;;
   kubectl) kubectl "${@:2}" ;;
   in) exec nsenter --net="/run/netns/$prefix-$2" "${@:3}" ;;
-  apiserver) kill "$(cat "$dir/kube-apiserver.pid")"; wait_for 'kube-apiserver has ended' sh -c "! kill -0 $(cat "$dir/kube-apiserver.pid")"; apiserver ;;
+  apiserver)
+    for name in kube-scheduler kube-controller-manager kube-apiserver; do
+      kill "$(cat "$dir/$name.pid")" 2> /dev/null || true
+      wait_for "$name has ended" sh -c "! kill -0 $(cat "$dir/$name.pid")"
+    done
+    apiserver
+    ;;
   cut) inside net ip link set "$prefix-$2" down ;;
   join) inside net ip link set "$prefix-$2" up ;;
   tools) echo "$tools" ;;

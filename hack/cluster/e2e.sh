@@ -32,9 +32,9 @@ eventually() {
     sleep 0.5
   done
 }
-# Commands run as the guides have them, in the network of the control plane.
+# Commands run as the guides have them, in the network of the control plane (or of $WHERE).
 guide() {
-  KUBECONFIG=$CLUSTER_DIR/kubeconfig PATH=$scratch/bin:$PATH HOME=$scratch $cluster in cp bash -euo pipefail -c "$1"
+  KUBECONFIG=$CLUSTER_DIR/kubeconfig PATH=$scratch/bin:$PATH HOME=$scratch $cluster in "${WHERE:-cp}" bash -euo pipefail -c "$1"
 }
 # prints TEXT COMMAND…: the output of the command has a line that matches.
 prints() {

@@ -58,9 +58,7 @@ YAML"
 stage_detach() {
   local begun
   local page=runbooks/AnnexAPIServiceUnavailable.md
-  guide 'kubectl -n annex-system scale deployment/annex --replicas 0; kubectl -n annex-system wait pod -l app.kubernetes.io/name=annex --for delete --timeout 1m'
-  unavailable() { guide 'kubectl wait apiservice/v1alpha2.wgpolicyk8s.io --for condition=Available=False --timeout 1s'; }
-  eventually unavailable
+  away
   guide 'kubectl create namespace waits; kubectl delete namespace waits --wait=false; sleep 15; kubectl get namespace waits'
   begun=$(date +%s)
   follow $page 'First, if it lasts: take Annex out of the cluster'
@@ -76,8 +74,7 @@ stage_detach() {
   guide 'kubectl get policyreports -n reports' | grep -q '^sample-'
   follow $page Diagnosis
   # The same without detaching.
-  guide 'kubectl -n annex-system scale deployment/annex --replicas 0; kubectl -n annex-system wait pod -l app.kubernetes.io/name=annex --for delete --timeout 1m'
-  eventually unavailable
+  away
   guide 'kubectl create namespace waits; kubectl delete namespace waits --wait=false'
   guide 'kubectl -n annex-system scale deployment/annex --replicas 2'
   begun=$(date +%s)
@@ -95,14 +92,23 @@ connected() {
   name=$($cluster in cp conntrack -L -p tcp --orig-dst "$service" --state ESTABLISHED 2> /dev/null | grep -o 'src=10\.91\.[0-9]*' | tail -n 1)
   echo "n${name##*.}"
 }
-# Another replica than that on n1 gets the requests.
+# One replica for each node. kube-apiserver is connected to that on n2, which comes first.
 toward_n2() {
+  away
+  guide 'kubectl cordon n1; kubectl -n annex-system scale deployment/annex --replicas 1; kubectl -n annex-system rollout status deployment/annex'
+  eventually available
+  guide 'kubectl uncordon n1; kubectl cordon n2; kubectl -n annex-system scale deployment/annex --replicas 2'
   eventually two
+  guide 'kubectl uncordon n2'
   guide "kubectl get --raw '$REPORTS'" > /dev/null
-  [ "$(connected)" = n2 ] || { guide "kubectl -n annex-system delete pod $(on_node n1)"; eventually two; guide "kubectl get --raw '$REPORTS'" > /dev/null; }
-  echo "kube-apiserver is connected to $(connected)"
+  [ "$(connected)" = n2 ] || fail 'kube-apiserver is not connected to the replica on n2'
   # The replicas have to know each other.
   sleep 12
+}
+# away: no replica is there.
+away() {
+  guide 'kubectl -n annex-system scale deployment/annex --replicas 0; kubectl -n annex-system wait pod -l app.kubernetes.io/name=annex --for delete --timeout 1m'
+  eventually guide 'kubectl wait apiservice/v1alpha2.wgpolicyk8s.io --for condition=Available=False --timeout 1s'
 }
 
 # The replica that gets the requests hangs.

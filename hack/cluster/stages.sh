@@ -178,7 +178,8 @@ spec:
   names: {plural: things, singular: thing, kind: Thing}
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
 YAML
-  ACCOUNT=default DEFINITION=$scratch/definition.yaml follow install.md 'Two releases in one cluster'
+  # kube-apiserver has the port that the guide forwards.
+  WHERE=n2 ACCOUNT=default DEFINITION=$scratch/definition.yaml follow install.md 'Two releases in one cluster'
   guide 'kubectl wait apiservice/v1.second.example.com --for=create --timeout=1m; kubectl wait apiservice/v1.second.example.com --for=condition=Available --timeout=1m; kubectl get things -A'
   guide 'helm uninstall second -n second --wait; kubectl delete clusterrolebinding second-admin; kubectl delete namespace second --timeout 2m'
 }

@@ -23,16 +23,18 @@ interface Terminal {
 }
 
 /** The terminal of the process. */
-export const processTerminal = (): Terminal => ({
+const processTerminal = (): Terminal => ({
   out: (text) => void process.stdout.write(text),
   error: (line) => void process.stderr.write(`${line}\n`),
   ask: process.stdin.isTTY ? askOnTerminal : undefined,
 });
 
+/** Returns the line that is typed; '' if the input ends before. */
 async function askOnTerminal(question: string): Promise<string> {
   const reader = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return await reader.question(question);
+    const ended = new Promise<string>((resolve) => reader.once('close', () => resolve('')));
+    return await Promise.race([reader.question(question), ended]);
   } finally {
     reader.close();
   }
