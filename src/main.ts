@@ -20,6 +20,7 @@ import type { Options } from './server/options/options.js';
 import type { CheckResult, Finding } from './doctor/finding.js';
 import { foregroundClock, systemClock } from './util/clock.js';
 import { jsonLine } from './util/text/log-format.js';
+import { boundYoungGeneration } from './util/young-generation.js';
 import { annexVersion, KUBERNETES_VERSION, platform } from './server/http/documents/version.js';
 
 // Keys of JSON objects are arbitrary data. Without this accessor `__proto__` is an ordinary key.
@@ -83,6 +84,7 @@ function warnAsJson(): void {
 }
 
 async function serve(options: Options): Promise<void> {
+  boundYoungGeneration();
   onlyJson = options.loggingFormat === 'json';
   if (onlyJson) warnAsJson();
   // V8 lets a heap of this size more than double between collections. With 60 percent the server uses 262 MB with

@@ -49,6 +49,15 @@ const SPEC: JsonObject = {
         },
       },
     },
+    maxWriteRefusalSeconds: {
+      type: 'integer',
+      format: 'int32',
+      minimum: 1,
+      maximum: 600,
+      default: 10,
+      description:
+        'The maximum number of seconds for which writes to the group may be refused while it moves. A switch that takes longer is given up: the cluster accepts writes again, and the switch is tried again by itself, after 15 seconds at first and up to 5 minutes later. If clients may already have been routed to Annex, writes are accepted when every kube-apiserver serves the group itself again. A return that takes longer leaves the group with Annex, and is tried again after 5 minutes; once requests for the group go to the cluster, it is completed.',
+    },
     copyRate: {
       type: 'integer',
       format: 'int32',
@@ -129,6 +138,8 @@ const STATUS: JsonObject = {
           'The time since which writes are refused, in milliseconds since the epoch; 0 while they are accepted.',
         ),
         back: text('The step of the return to the cluster: Copying, Closing or Routing.'),
+        retries: count('How often the switch has been given up that is tried again.'),
+        retryAt: count('The time after which it is tried again, in milliseconds since the epoch; 0 if it is not.'),
         door: count("The number of the version through which the cluster's copy was last written."),
       },
     },
