@@ -85,6 +85,9 @@ exec "$lib/node" --enable-source-maps "$lib/dist/main.js" "$@"
 START
   chmod +x "$scratch/$name/bin/annex"
   ln -s annex "$scratch/$name/bin/kubectl-annex"
+  # kubectl asks this program for completions of `kubectl annex`.
+  printf '#!/bin/sh\nexec "$(dirname "$(readlink -f "$0")")/annex" __complete "$@"\n' > "$scratch/$name/bin/kubectl_complete-annex"
+  chmod +x "$scratch/$name/bin/kubectl_complete-annex"
   cp LICENSE NOTICE README.md CHANGELOG.md "$scratch/$name/"
   pack "$scratch" --owner=0 --group=0 "$name" | gzip -n > "$out/$name.tar.gz"
   mv "$scratch/$name/lib" "$scratch/$1/lib"

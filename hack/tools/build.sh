@@ -10,7 +10,8 @@ out=$(cd "$out" && pwd)
 version=v1.37.2
 set_version="-X k8s.io/component-base/version.gitVersion=$version -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37 -X k8s.io/client-go/pkg/version.gitVersion=$version"
 for name in "$@"; do
-  [ -x "$out/$name" ] && continue
+  # The evaluator is a program of this repository, which changes with its tests.
+  [ -x "$out/$name" ] && ! { [ "$name" = cel-evaluator ] && [ "$here/cel-evaluator/main.go" -nt "$out/$name" ] && command -v go > /dev/null; } && continue
   cd "$here"
   case $name in
     etcd | kms-plugin | cel-evaluator | pause) package=./$name ;;

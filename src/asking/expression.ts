@@ -5,6 +5,8 @@ import { compileExpression } from '../expressions/expression.js';
 import { PER_CALL_LIMIT } from '../expressions/limits.js';
 import type { CachedObject } from '../storage/cacher/interfaces.js';
 import { StorageError } from '../storage/errors.js';
+import { systemClock } from '../util/clock.js';
+import { metricsOf } from '../util/metrics/metrics.js';
 import { isStackOverflow } from '../util/stack-overflow.js';
 import { isShownAsStored, UNCHECKED } from '../storage/record.js';
 import { type FieldTree, fieldsOf } from './field-paths.js';
@@ -13,6 +15,19 @@ import { type AskedKind, ObjectType } from './object-type.js';
 
 /** The maximum length of an expression, in bytes. */
 const MAX_BYTES = 64 << 10;
+
+const { counter, gauge } = metricsOf();
+const evaluations = counter(
+  'annex_asking_evaluations_total',
+  'Evaluations of the expressions of lists, watches, queries and views on one object, by result.',
+  ['result'],
+);
+const [succeeded, failed] = [evaluations.withLabelValues('value'), evaluations.withLabelValues('error')];
+const seconds = counter('annex_asking_evaluation_seconds_total', 'Time that these evaluations took.').withLabelValues();
+const longest = gauge(
+  'annex_asking_longest_evaluation_seconds',
+  'Time that the longest of these evaluations took.',
+).withLabelValues();
 
 /** The result of an expression on an object, or the error that it ends with. */
 export type Evaluation = { readonly value: Value; readonly error?: undefined } | { readonly error: string };
@@ -62,6 +77,16 @@ export class Expression {
 
   /** Evaluates the expression. Throws only StorageError, if the object cannot be read. */
   on(object: CachedObject, now: Value): Evaluation {
+    const began = systemClock.monotonic();
+    const evaluation = this.evaluated(object, now);
+    const took = (systemClock.monotonic() - began) / 1000;
+    (evaluation.error === undefined ? succeeded : failed).inc();
+    seconds.inc(took);
+    if (took > longest.value) longest.value = took;
+    return evaluation;
+  }
+
+  private evaluated(object: CachedObject, now: Value): Evaluation {
     try {
       const outcome = this.program.evaluate({ object: this.type.adapt(this.shown(object)), now }, PER_CALL_LIMIT);
       return outcome.kind === 'value' ? { value: outcome.value } : { error: outcome.message };

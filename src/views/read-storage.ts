@@ -1,7 +1,14 @@
 import type { RequestContext } from '../request/context.js';
 import type { CachedObject, Watcher, WatchReceiver, WhileAway } from '../storage/cacher/interfaces.js';
 import type { MaybePromise } from '../util/maybe-promise.js';
-import type { Getter, Lister, ListOptions, ListResult, WatchOptions, Watcher as Watched } from '../registry/rest/storage.js';
+import type {
+  Getter,
+  Lister,
+  ListOptions,
+  ListResult,
+  WatchOptions,
+  Watcher as Watched,
+} from '../registry/rest/storage.js';
 import { listObjects } from '../registry/generic/list.js';
 import { getObject } from '../registry/generic/storage.js';
 import type { ResourceStore } from '../registry/generic/store/resource-store.js';

@@ -1,5 +1,6 @@
 import { access } from './parts/access.js';
 import { admission } from './parts/admission.js';
+import { asking } from './parts/asking.js';
 import { alerts } from './parts/alerts.js';
 import { adoption } from './parts/adoption.js';
 import { definitions } from './parts/definitions.js';
@@ -49,6 +50,7 @@ describeOnCluster('a cluster with Annex in it', { traced: true }, (cluster) => {
   quota(cluster);
   admission(cluster);
   watches(cluster);
+  asking(cluster);
   definitions(cluster);
   test('meanwhile the CA of the replicas is rotated, and the replicas are trusted throughout', async () => {
     expect(await rotation.end()).toBeGreaterThan(20);

@@ -385,6 +385,44 @@ function run(args: readonly string[], killAfter?: number): Promise<Ended> {
   });
 }
 
+(kinds.length > 1 ? describe : describe.skip)('MongoDB', () => {
+  test('a backup that takes longer than MongoDB keeps snapshots goes on at the same revision', async () => {
+    const options = { ...(await mongoOptions()), historyMillis: HOUR };
+    const keep = (seconds: number): Promise<unknown> =>
+      withClient(options.uri, (client) =>
+        client.db('admin').command({ setParameter: 1, minSnapshotHistoryWindowInSeconds: seconds }),
+      );
+    const backend = new MongoBackend(options);
+    await backend.open();
+    try {
+      const write = (i: number, expected: number, n: number) =>
+        commit(backend, put(`a/${10_000 + i}`, expected, { n }));
+      const made = await Promise.all(Array.from({ length: 3_500 }, (_, i) => write(i, 0, 1)));
+      const before = await linesOf(backend, [RESOURCE]);
+      const store = await connect({ uri: options.uri, database: options.database, selectMillis: 60_000 });
+      const source = await openSnapshot({ store, clock: systemClock, wants: () => true });
+      const sessions = jest.spyOn(store.client, 'startSession');
+      const lines: string[] = [];
+      let batches = 0;
+      for await (const batch of source.objects()) {
+        lines.push(...batch.map(lineOf));
+        if (++batches !== 1) continue;
+        await keep(0);
+        // The rest changes, and what is behind the cursor is read from memory no more.
+        for (const [i, { revision }] of made.entries()) if (i % 7 === 0) await write(i, revision, 2);
+        await commit(backend, remove('a/13499', made.at(-1)?.revision ?? 0));
+        await new Promise((done) => setTimeout(done, 3_000));
+      }
+      await source.close();
+      expect(lines).toEqual(before);
+      expect(sessions.mock.calls.length).toBeGreaterThan(0);
+    } finally {
+      await keep(300);
+      await backend.close();
+    }
+  });
+});
+
 test('the pages that a killed backup has kept are used again, while the server runs', async () => {
   const directory = newDirectory();
   const backend = new EmbeddedBackend({ directory, historyMillis: 200 });

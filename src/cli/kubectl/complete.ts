@@ -35,7 +35,7 @@ const FORMATS = [
 const FILE_FLAGS = ['kubeconfig', 'certificate-authority', 'client-certificate', 'client-key'];
 
 /** A server, as far as completion asks it. */
-export interface Source {
+interface Source {
   readonly namespace: string;
   readonly client: Pick<ClusterClient, 'exchange'>;
 }
@@ -44,7 +44,7 @@ export interface Source {
  * Completes the last word of a command line by Cobra's protocol: a line for each word, then a directive. `connect` returns the server that the
  * flags choose. Whatever fails completes nothing.
  */
-export async function complete(
+async function complete(
   commands: readonly Command[],
   words: readonly string[],
   connect: (flags: ConfigFlags) => Source,

@@ -28,7 +28,7 @@ export interface ConfigFlags {
 }
 
 /** What several kubeconfigs say together. Paths in it are absolute. */
-export interface MergedConfig {
+interface MergedConfig {
   readonly contexts: ReadonlyMap<string, JsonObject>;
   readonly clusters: ReadonlyMap<string, JsonObject>;
   readonly users: ReadonlyMap<string, JsonObject>;
@@ -62,7 +62,7 @@ function filesOf(flag: string | undefined, environment: Environment): string[] {
 }
 
 /** Merges kubeconfigs: of entries with the same name, the first one counts, and so does the first current context. */
-export function loadMerged(flag: string | undefined, environment: Environment): MergedConfig {
+function loadMerged(flag: string | undefined, environment: Environment): MergedConfig {
   const maps = { contexts: new Map(), clusters: new Map(), users: new Map() } as Record<
     string,
     Map<string, JsonObject>

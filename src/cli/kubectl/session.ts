@@ -23,7 +23,7 @@ interface Terminal {
 }
 
 /** The terminal of the process. */
-export const processTerminal = (): Terminal => ({
+const processTerminal = (): Terminal => ({
   out: (text) => void process.stdout.write(text),
   error: (line) => void process.stderr.write(`${line}\n`),
   ask: process.stdin.isTTY ? askOnTerminal : undefined,

@@ -3,7 +3,6 @@ import type { OffloadableDefinition } from '../rest/served.js';
 import { customAttributes } from './attributes.js';
 import type { CompiledVersion, FormOf } from './compiled.js';
 import { ConvertedCache } from './conversion/converted-cache.js';
-import { StorageError } from '../../storage/errors.js';
 import { resourceType } from './resource-type.js';
 import { servedScale } from './scale-storage.js';
 import type { ServeOptions } from './serve-options.js';
@@ -26,7 +25,8 @@ export function serveDefinition(
   const attributes = customAttributes(definition, 'shown');
   return [...compiled.values()].filter(isWanted).map((version) => {
     const view = viewOf(options, version, formOf, offloadable);
-    if (view.showsStoredVersion) keepVerified(view, version, options).catch(unlessClosed);
+    // Ends with an error if the cache is closed first: the server stops.
+    if (view.showsStoredVersion) keepVerified(view, version, options).catch(() => undefined);
     const served = servedVersion(options, { type, compiled: version, view, formOf, offloadable });
     const { store, terminating } = options;
     const { prepare } = served;
@@ -39,11 +39,6 @@ export function serveDefinition(
     const api = storedApi(served, own, terminating);
     return { ...api, scale: servedScale(served, own, api.storage) };
   });
-}
-
-/** A server that stops in the middle of it leaves the objects unverified. */
-function unlessClosed(error: unknown): void {
-  if (!(error instanceof StorageError && error.code === 'closed')) throw error;
 }
 
 function offloadableForm({ compiled, store, conversion: { sender }, signal }: ServeOptions): OffloadableDefinition {

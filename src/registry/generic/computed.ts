@@ -20,19 +20,8 @@ export interface ComputedApi {
 
 /** Returns everything needed to serve a computed kind. */
 export function computedApi(described: ComputedKind): ComputedApi {
-  const {
-    group,
-    version,
-    kind,
-    resource,
-    singular,
-    namespaced,
-    shortNames = [],
-    selectableFields = [],
-    table,
-    schema,
-    storage,
-  } = described;
+  const { group, version, kind, resource, singular, namespaced, table, schema, storage } = described;
+  const { shortNames = [], selectableFields = [] } = described;
   const gvk = { group, version, kind };
   const groupVersion = formatGroupVersion(gvk);
   const id = `${groupVersion}/${resource}`;

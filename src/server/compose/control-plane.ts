@@ -23,6 +23,7 @@ import { STANDALONE } from '../../storage/mongodb/documents.js';
 import { sleep } from '../../util/clock.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
+import { undoKinds, undoPlugins } from './undo.js';
 import { type ServiceAccountTokens, withTokenRequests } from './access/service-account-tokens.js';
 
 /** How long a stopping server tries to give the controllers to another one. */
@@ -94,7 +95,7 @@ export async function buildControlPlane(
     webhooks,
     files: webhooks.files,
   });
-  const admission = chainOf(context, [viewValidation(registry, authorizer), ...plugins]);
+  const admission = chainOf(context, [viewValidation(registry, authorizer), ...undoPlugins(foundation), ...plugins]);
   accounts.labelUsedSecrets(own().for({ group: '', resource: 'secrets' }));
   const standaloneHooks = new StandaloneHooks({
     ...foundation,
@@ -138,7 +139,11 @@ function installTypes(
     ...authorizationReviews({ authorizer, ruleResolver }),
     ...authenticationReviews({ tokens, apiAudiences: accounts.apiAudiences, clock }),
   ];
+  const revisions = undoKinds({ clock }, foundation, authorizer);
   const queries = queryKinds({ registry, authorizer, clock });
-  installComputed([...reviewKinds(reviews, mergeTypes, clock), ...queries, ...extensions.kinds], registry);
+  installComputed(
+    [...reviewKinds(reviews, mergeTypes, clock), ...queries, ...revisions, ...extensions.kinds],
+    registry,
+  );
   return stores;
 }

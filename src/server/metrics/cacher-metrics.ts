@@ -68,6 +68,17 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
     () => stats().budget.evictions,
   );
 
+  gaugeFunc(
+    'annex_asking_cached_bytes',
+    'Bytes of kept results of where and orderBy, a part of annex_cache_derived_bytes.',
+    () => stats().budget.askedBytes,
+  );
+  counterFunc(
+    'annex_asking_cached_results_total',
+    'Results of where that lists took from the cache instead of evaluating the expression.',
+    () => stats().budget.askedHits,
+  );
+
   /** Registers a gauge with a series per type. The series of a removed type are dropped. */
   function typed(
     name: string,

@@ -152,3 +152,32 @@ test('an order whose last object is gone is refused', async () => {
   const options: JsonObject = { prefix: '', from: 'n1/none', limit: 1 };
   await expect(namesOf(state, { ...options, order })).rejects.toThrow('invalid continue token');
 });
+
+test('the results of 10,000 expressions stay within the budget, and are counted', async () => {
+  const small = new Budget(256 << 10);
+  const own = { type: () => type, budget: small, localStates: undefined, onLost: () => undefined };
+  const few = Array.from({ length: 300 }, (_, i) => {
+    const key = `n/${String(i).padStart(5, '0')}`;
+    return cachedItem({ key, revision: i + 1, bytes: Buffer.from(JSON.stringify({ size: i })), flags: 0 }, own);
+  });
+  const of: State = { tree: Tree.from<CachedItem, LeafData>(few), revision: 300, undecodable: 0 };
+  const listed = async (i: number): Promise<number> => {
+    const one = { id: `expression ${String(i)}`, matches: (object: CachedObject) => sizeOf(object) > i % 300 };
+    const options = { prefix: '', from: '', limit: 0, predicate: withCondition(EVERYTHING, one), order };
+    return Array.from((await makePage(of, options, small, systemClock, 0)).items()).length;
+  };
+  for (let i = 0; i < 10_000; i++) {
+    const count = await listed(i);
+    if (i % 1000 === 0) expect(count).toBe(299 - (i % 300));
+  }
+  const { bytes, askedBytes, askedHits, evictions, limit } = small.stats();
+  expect(bytes).toBeLessThanOrEqual(limit);
+  expect(askedBytes).toBeGreaterThan(0);
+  expect(askedBytes).toBeLessThanOrEqual(bytes);
+  expect(evictions).toBeGreaterThan(9_000);
+  // The last expression is still known, the first one is not.
+  await listed(9_999);
+  expect(small.stats().askedHits - askedHits).toBe(300);
+  await listed(0);
+  expect(small.stats().askedHits - askedHits).toBe(300);
+});

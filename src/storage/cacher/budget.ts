@@ -5,6 +5,10 @@ export interface BudgetStats {
   readonly evictions: number;
   readonly bytes: number;
   readonly limit: number;
+  /** The part of the bytes that has results of expressions. */
+  readonly askedBytes: number;
+  /** The number of results of expressions that were used again. */
+  readonly askedHits: number;
 }
 
 /** The fate of derived bytes when the item or leaf that they were derived from is replaced. */
@@ -32,6 +36,11 @@ export class Derived {
 /** The approximate overhead of each entry, in bytes. */
 const OVERHEAD = 200;
 
+/** What the ids of results of expressions begin with. */
+export const ASKED = 'asked ';
+
+const isAsked = (id: string): boolean => id.startsWith(ASKED);
+
 /** Limits the derived bytes of a process. The least recently used are evicted first. */
 export class Budget {
   private newest: Derived | undefined;
@@ -41,11 +50,14 @@ export class Budget {
   private hits = 0;
   private misses = 0;
   private evictions = 0;
+  private askedBytes = 0;
+  private askedHits = 0;
 
   constructor(private readonly limit: number) {}
 
   stats(): BudgetStats {
-    return { hits: this.hits, misses: this.misses, evictions: this.evictions, bytes: this.bytes, limit: this.limit };
+    const { hits, misses, evictions, bytes, limit, askedBytes, askedHits } = this;
+    return { hits, misses, evictions, bytes, limit, askedBytes, askedHits };
   }
 
   /** The number of bytes made so far, kept or not. */
@@ -56,6 +68,11 @@ export class Budget {
   /** Reports whether bytes that were last used at a turnover would still be kept now. */
   keepsSince(turnover: number): boolean {
     return this.turned - turnover < this.limit;
+  }
+
+  /** Counts a result of an expression that was used again. */
+  reuse(): void {
+    this.askedHits++;
   }
 
   /** Counts bytes that were made but not kept. */
@@ -70,6 +87,7 @@ export class Budget {
     const cost = OVERHEAD + (durability === 'shared' ? 0 : bytes.length);
     const entry = new Derived(owner, id, bytes, cost, durability);
     this.bytes += entry.cost;
+    if (isAsked(id)) this.askedBytes += entry.cost;
     this.turned += entry.cost;
     this.link(entry);
     while (this.bytes > this.limit && this.oldest !== undefined && this.oldest !== entry) {
@@ -93,6 +111,7 @@ export class Budget {
   remove(entry: Derived): void {
     this.unlink(entry);
     this.bytes -= entry.cost;
+    if (isAsked(entry.id)) this.askedBytes -= entry.cost;
   }
 
   private link(entry: Derived): void {

@@ -1,5 +1,5 @@
 import { asBuffer } from '../../util/bytes.js';
-import type { Budget } from './budget.js';
+import { ASKED, type Budget } from './budget.js';
 import type { CachedObject, Ordering } from './interfaces.js';
 import { type ItemLeaf, leafData } from './tree/leaf-data.js';
 
@@ -22,7 +22,7 @@ export class LeafKeys {
     private readonly order: Ordering,
     private readonly budget: Budget,
   ) {
-    this.id = order.id === undefined ? undefined : `keys ${order.id}`;
+    this.id = order.id === undefined ? undefined : `${ASKED}keys ${order.id}`;
     const bytes = this.id === undefined ? undefined : leaf.data?.bytes.get(this.id);
     if (bytes !== undefined) this.known = asBuffer(bytes);
     else if (this.id !== undefined) this.takeOver(this.id);

@@ -1,5 +1,5 @@
 import { type ItemLeaf, leafData } from './tree/leaf-data.js';
-import type { Budget } from './budget.js';
+import { ASKED, type Budget } from './budget.js';
 import type { ItemSegment } from './tree/blocks.js';
 import type { CachedItem } from './tree/cached-item.js';
 import type { CachedObject, Condition, Failures, ObjectPredicate } from './interfaces.js';
@@ -29,7 +29,7 @@ export class Selector {
     this.condition = predicate.condition?.of;
     const { id, label } = this.selectors;
     this.id = id === undefined ? undefined : `select ${attributes} ${id}`;
-    this.conditionId = this.condition?.id === undefined ? undefined : `condition ${this.condition.id}`;
+    this.conditionId = this.condition?.id === undefined ? undefined : `${ASKED}${this.condition.id}`;
     this.wanted = label === undefined ? 0 : hashOf(label.value);
   }
 
@@ -53,7 +53,7 @@ export class Selector {
         verdict = verdictOn(condition, items[place]);
         verdicts[place] = verdict;
         yield undefined;
-      }
+      } else this.budget.reuse();
       if (verdict === YES) yield place;
       else if (verdict === FAILED) this.tally.add(() => items?.[place] ?? leaf.at(place));
     }

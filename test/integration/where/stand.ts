@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type JsonObject, stringifyJson } from '../../../src/apimachinery/json/json.js';
 import { type StandaloneServer, startStandalone } from '../../../src/server/compose/standalone.js';
-import { defaultOptions } from '../../../src/server/options/options.js';
+import { defaultOptions, type Options } from '../../../src/server/options/options.js';
 import { systemClock } from '../../../src/util/clock.js';
 import { featureGates } from '../../../src/util/feature-gates.js';
 import { silentLogger } from '../../../src/util/logger.js';
@@ -71,7 +71,10 @@ export class Stand {
   private server: StandaloneServer | undefined;
   readonly folder = scratchFolder(() => this.server?.stop() ?? Promise.resolve());
 
-  constructor(private readonly store: Store) {
+  constructor(
+    private readonly store: Store,
+    private readonly more: Partial<Options> = {},
+  ) {
     beforeAll(() => this.start(), START_MILLIS);
   }
 
@@ -88,6 +91,7 @@ export class Stand {
       securePort: 0,
       shutdownDelayDuration: 0,
       tokenAuthFile,
+      ...this.more,
       ...(set && { storageBackend: 'mongodb' as const, mongodbUri: set.uri }),
     };
     featureGates.set('WatchList=true');
@@ -121,6 +125,13 @@ export class Stand {
   ): Promise<Answer> {
     const query = new URLSearchParams(parameters).toString();
     return this.http.get(`/apis/${GROUP}/${version}/${collection}?${query}`, headers);
+  }
+
+  /** Returns what reads the metrics of the server as they are now. */
+  async metrics(): Promise<(series: string) => number> {
+    const { text } = await this.http.get('/metrics');
+    const lines = new Map(text.split('\n').map((line) => line.split(' ') as [string, string]));
+    return (series) => Number(lines.get(series));
   }
 
   async names(collection: string, parameters: Readonly<Record<string, string>>): Promise<readonly string[]> {
