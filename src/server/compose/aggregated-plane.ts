@@ -46,11 +46,11 @@ import { assemblePlane, type ControlPlane, type Foundation, openFoundation } fro
 import type { ServerContext } from './server-context.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
 import { waitForStore } from './startup/startup.js';
-import { contendForRestores, undoDefinitions, undoKinds, undoPlugins } from './undo.js';
+import { contendForRestores, undoDefinitions, undoKinds } from './undo.js';
 import { startDefinitions } from './startup/start-definitions.js';
 import { installComputed } from '../../registry/builtin/install.js';
 import { viewDefinition } from '../../registry/builtin/kubeannex/views.js';
-import { viewValidation } from '../../views/view-validation.js';
+import { ownPlugins } from './admission/own-plugins.js';
 import { startViews } from './startup/start-views.js';
 import { queryKinds } from '../../views/queries.js';
 
@@ -92,11 +92,7 @@ export async function buildAggregatedPlane(
   const webhooks = await configuredAdmission({ options, clock, logger, registry, resolve: resolveByDns });
   const gates = adoptionGates();
   const { admission, followed } = clusterAdmission(context, dependencies, {
-    own: [
-      adoptionGate(gates.adopted, RESOURCE_DEFINITIONS),
-      ...undoPlugins(foundation),
-      viewValidation(foundation.registry, authorizer),
-    ],
+    own: [adoptionGate(gates.adopted, RESOURCE_DEFINITIONS), ...ownPlugins(foundation, authorizer)],
     webhooks,
     authorizer,
     namespaces,

@@ -1,6 +1,5 @@
 import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../../admission/chain.js';
-import type { AdmissionChain, AdmissionPlugin } from '../../admission/interfaces.js';
 import { AdmissionMetrics } from '../../admission/metrics.js';
 import type { TokenAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../../authentication/user/user.js';
@@ -18,12 +17,12 @@ import { configuredAdmission } from './admission/configured-admission.js';
 import { localSources, paramAccess } from './admission/local-sources.js';
 import { StandaloneHooks } from './startup/post-start-hooks.js';
 import { queryKinds } from '../../views/queries.js';
-import { viewValidation } from '../../views/view-validation.js';
+import { ownPlugins } from './admission/own-plugins.js';
 import { STANDALONE } from '../../storage/mongodb/documents.js';
 import { sleep } from '../../util/clock.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
-import { undoKinds, undoPlugins } from './undo.js';
+import { undoKinds } from './undo.js';
 import { type ServiceAccountTokens, withTokenRequests } from './access/service-account-tokens.js';
 
 /** How long a stopping server tries to give the controllers to another one. */
@@ -95,7 +94,8 @@ export async function buildControlPlane(
     webhooks,
     files: webhooks.files,
   });
-  const admission = chainOf(context, [viewValidation(registry, authorizer), ...undoPlugins(foundation), ...plugins]);
+  const metrics = new AdmissionMetrics(context.registry, () => clock.monotonic());
+  const admission = admissionChain([...ownPlugins(foundation, authorizer), ...plugins], metrics);
   accounts.labelUsedSecrets(own().for({ group: '', resource: 'secrets' }));
   const standaloneHooks = new StandaloneHooks({
     ...foundation,
@@ -121,9 +121,6 @@ export async function buildControlPlane(
     },
   });
 }
-
-const chainOf = ({ registry, clock }: ServerContext, plugins: readonly AdmissionPlugin[]): AdmissionChain =>
-  admissionChain(plugins, new AdmissionMetrics(registry, () => clock.monotonic()));
 
 /** Installs the built-in types: the stored ones and the reviews. */
 function installTypes(
