@@ -78,6 +78,18 @@ const layers = {
     'authorization',
     'pki',
   ],
+  undo: [
+    'controllers',
+    'asking',
+    'registry',
+    'managedfields',
+    'admission',
+    'request',
+    'storage',
+    'authentication',
+    'authorization',
+    'structured-merge-diff',
+  ],
   offload: [
     'endpoints',
     'asking',

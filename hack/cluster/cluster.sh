@@ -284,7 +284,8 @@ case ${1:-} in
   in) exec nsenter --net="/run/netns/$prefix-$2" "${@:3}" ;;
   apiserver)
     for name in kube-scheduler kube-controller-manager kube-apiserver; do
-      kill "$(cat "$dir/$name.pid")" 2> /dev/null || true
+      # kube-apiserver would wait for requests under way.
+      kill -9 "$(cat "$dir/$name.pid")" 2> /dev/null || true
       wait_for "$name has ended" sh -c "! kill -0 $(cat "$dir/$name.pid")"
     done
     apiserver

@@ -49,7 +49,7 @@ YAML"
   exec 7>&-
   wait $informing
   tail -n 1 "$scratch/informer"
-  tail -n 1 "$scratch/informer" | grep -q '"lists":1[,}]' || fail 'the informer has listed again'
+  tail -n 1 "$scratch/informer" | grep -q -E '"(lists|streamed)":1[,}]' || fail 'the informer has listed again'
   guide 'helm uninstall unrelated -n default'
   eventually guide "kubectl wait rd/policyreports.wgpolicyk8s.io --for condition=StoreAvailable --timeout 1s"
 }
@@ -146,9 +146,10 @@ stage_node() {
 
 # The same where the replicas cannot help: only the settings of kube-apiserver do.
 stage_settings() {
-  local role=role/annex before
+  local role=role/annex before without
   before=$(guide "kubectl -n annex-system get $role -o json" | node -p 'JSON.stringify({rules: JSON.parse(require("fs").readFileSync(0)).rules})')
-  guide "kubectl -n annex-system patch $role --type json -p '[{\"op\": \"replace\", \"path\": \"/rules\", \"value\": []}]'"
+  without=$(node -p 'JSON.stringify({rules: JSON.parse(process.argv[1]).rules.filter((rule) => !rule.apiGroups.includes("discovery.k8s.io"))})' "$before")
+  guide "kubectl -n annex-system patch $role --type merge -p '$without'"
   HTTP2_READ_IDLE_TIMEOUT_SECONDS=3 HTTP2_PING_TIMEOUT_SECONDS=2 $cluster apiserver
   eventually available
   toward_n2

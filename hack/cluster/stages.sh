@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# The stages of e2e.sh, in which Annex is installed, operated and removed as docs/ says.
-STAGES='images mongodb install definitions upgrade troubleshooting runbooks adoption outage detach hung node settings second certificates openshift removal manifests embedded'
+# The stages of e2e.sh (and `settings`, in faults.sh, which is only run by name), in which Annex is installed, operated and removed as docs/ says.
+STAGES='images mongodb install definitions upgrade troubleshooting runbooks adoption outage detach hung node second certificates openshift removal manifests embedded'
 
 pods() { guide "kubectl -n annex-system get pods -l app.kubernetes.io/name=annex --field-selector status.phase=Running -o ${1:-name}"; }
 two() { [ "$(pods "jsonpath='{range .items[?(@.status.containerStatuses[0].ready==true)]}{.metadata.name} {end}'" | wc -w)" = 2 ] && [ "$(pods | wc -l)" = 2 ]; }

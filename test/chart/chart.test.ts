@@ -204,6 +204,32 @@ describe('rendered', () => {
     expect(documents(read(golden, 'default.yaml')).filter(isUninstallCheck)).toEqual([]);
   });
 
+  test('the CronJob of backups has arguments that annex backup takes, into a volume or to a container that uploads', async () => {
+    const job = (objects: JsonObject[]): JsonObject => {
+      const spec = objectAt(objectAt(objectAt(only(objects, 'CronJob'), 'spec'), 'jobTemplate'), 'spec');
+      return objectAt(objectAt(spec, 'template'), 'spec') ?? {};
+    };
+    const mounted = job(documents(read(golden, 'full.yaml')));
+    const [backup, ...more] = listOf(mounted, 'containers').filter(isObject);
+    expect(more).toEqual([]);
+    const args = listOf(backup ?? {}, 'args').map(String);
+    const own = new Set(['--output=/backup', '--keep=3']);
+    expect(args.filter((arg) => own.has(arg))).toEqual([...own]);
+    expect(await optionsOf(args.filter((arg) => !own.has(arg)))).toMatchObject({ storageBackend: 'mongodb' });
+    const upload = ['--set', 'backup.enabled=true,backup.upload.image=rclone,backup.upload.args={copy,/backup,s3:b}'];
+    const pod = job(documents(template(...upload).stdout));
+    const [first] = listOf(pod, 'initContainers').filter(isObject);
+    expect(listOf(first ?? {}, 'args')).not.toContain('--keep=7');
+    const [second] = listOf(pod, 'containers').filter(isObject);
+    expect(second).toMatchObject({ name: 'upload', image: 'rclone', args: ['copy', '/backup', 's3:b'] });
+    expect(listOf(pod, 'volumes')[0]).toEqual({ name: 'backup', emptyDir: {} });
+  });
+
+  test('backups of the embedded store are refused with what to do instead', () => {
+    const { status, stderr } = template('--set', 'storage.backend=embedded,replicas=1,backup.enabled=true');
+    expect([status, stderr]).toEqual([1, expect.stringContaining('kubectl exec (docs/backup.md)')]);
+  });
+
   test.each(names)('%s: the doctor gets the flags of the server', (name) => {
     const objects = documents(read(golden, `${name}.yaml`)).filter((one) => !isUninstallCheck(one));
     const [serve, ...flags] = listOf(container(objects), 'args');

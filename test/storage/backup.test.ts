@@ -21,8 +21,8 @@ import { INCOMPLETE, recordOf } from '../../src/storage/record.js';
 import { systemClock } from '../../src/util/clock.js';
 import { compileSources } from './compiled.js';
 import { collect, commit, corrupt, everything, put, remove, RESOURCE } from './fixtures.js';
-import { hasMongod, mongoOptions } from './mongodb-fixtures.js';
-import { withClient } from './mongod.js';
+import { hasMongod, mongoOptions, observer, settled } from './mongodb-fixtures.js';
+import { until, withClient } from './mongod.js';
 
 const HOUR = 3_600_000;
 
@@ -384,6 +384,75 @@ function run(args: readonly string[], killAfter?: number): Promise<Ended> {
     });
   });
 }
+
+(kinds.length > 1 ? describe : describe.skip)('MongoDB', () => {
+  test('a running replica whose database is replaced by a backup shows nothing until that is complete, and goes on above it', async () => {
+    const [halts, resumptions]: string[][] = [[], []];
+    const observed = observer({
+      halted: (_, reason) => halts?.push(reason),
+      resumed: (log) => resumptions?.push(log),
+    });
+    const options = { ...(await mongoOptions()), observer: observed };
+    const connection = { uri: options.uri, database: options.database, selectMillis: 60_000 };
+    const store = { ...(await mongodb()), target: () => new MongoRestore(connection, systemClock) };
+    const backend = new MongoBackend(options);
+    await backend.open();
+    try {
+      for (let i = 0; i < 20; i++) await commit(backend, put(`a/${i}`, 0, { i }));
+      const source = await openSnapshot({ store: await connect(connection), clock: systemClock, wants: () => true });
+      const path = await save(source);
+      await expect(restoreInto(store, path)).rejects.toThrow('it is not empty');
+      await commit(backend, put('a/later', 0));
+      // A replica may still write to the projection when the database is dropped.
+      await settled(backend);
+      await withClient(options.uri, (client) => client.db(options.database).dropDatabase());
+      await until('the store is not used', () => (halts?.length ?? 0) > 0);
+      const { above } = await restoreInto(store, path);
+      await until('it is used again', () => (resumptions?.length ?? 0) > 0);
+      expect(await linesOf(backend, [RESOURCE])).toEqual((await contentOf(path)).lines);
+      expect(await backend.currentRevision()).toBeGreaterThan(above);
+      await commit(backend, put('a/after', 0));
+    } finally {
+      await backend.close();
+    }
+  });
+
+  test('a backup that takes longer than MongoDB keeps snapshots goes on at the same revision', async () => {
+    const options = { ...(await mongoOptions()), historyMillis: HOUR };
+    const keep = (seconds: number): Promise<unknown> =>
+      withClient(options.uri, (client) =>
+        client.db('admin').command({ setParameter: 1, minSnapshotHistoryWindowInSeconds: seconds }),
+      );
+    const backend = new MongoBackend(options);
+    await backend.open();
+    try {
+      const write = (i: number, expected: number, n: number) =>
+        commit(backend, put(`a/${10_000 + i}`, expected, { n }));
+      const made = await Promise.all(Array.from({ length: 3_500 }, (_, i) => write(i, 0, 1)));
+      const before = await linesOf(backend, [RESOURCE]);
+      const store = await connect({ uri: options.uri, database: options.database, selectMillis: 60_000 });
+      const source = await openSnapshot({ store, clock: systemClock, wants: () => true });
+      const sessions = jest.spyOn(store.client, 'startSession');
+      const lines: string[] = [];
+      let batches = 0;
+      for await (const batch of source.objects()) {
+        lines.push(...batch.map(lineOf));
+        if (++batches !== 1) continue;
+        await keep(0);
+        // The rest changes, and what is behind the cursor is read from memory no more.
+        for (const [i, { revision }] of made.entries()) if (i % 7 === 0) await write(i, revision, 2);
+        await commit(backend, remove('a/13499', made.at(-1)?.revision ?? 0));
+        await new Promise((done) => setTimeout(done, 3_000));
+      }
+      await source.close();
+      expect(lines).toEqual(before);
+      expect(sessions.mock.calls.length).toBeGreaterThan(0);
+    } finally {
+      await keep(300);
+      await backend.close();
+    }
+  });
+});
 
 test('the pages that a killed backup has kept are used again, while the server runs', async () => {
   const directory = newDirectory();

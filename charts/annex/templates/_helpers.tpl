@@ -229,9 +229,19 @@ securityContext: {{- toYaml . | nindent 2 }}
 {{- fail "storage.backend=embedded supports only one replica: set replicas=1 and autoscaling.enabled=false, or use mongodb" -}}
 {{- end -}}
 {{- end -}}
+{{- if and .Values.backup.enabled (eq .Values.storage.backend "embedded") -}}
+{{- fail "backup.enabled requires storage.backend=mongodb: the embedded store can be read only in the container of its server, with kubectl exec (docs/backup.md)" -}}
+{{- end -}}
 {{- if and .Values.podDisruptionBudget.minAvailable .Values.podDisruptionBudget.maxUnavailable -}}
 {{- fail "podDisruptionBudget takes minAvailable or maxUnavailable, not both: set the other to null" -}}
 {{- end -}}
+{{- end -}}
+
+{{/* The name of the CronJob, which has at most 52 characters, and of its volume. */}}
+{{- define "annex.backup" -}}
+{{- $name := include "annex.name" . -}}
+{{- $short := printf "%s-%s" ($name | trunc 36 | trimSuffix "-") ($name | sha256sum | trunc 8) -}}
+{{- printf "%s-backup" (ternary $name $short (le (len $name) 45)) -}}
 {{- end -}}
 
 {{/* The names of the objects that an Adoption of each group creates in the cluster. */}}

@@ -119,15 +119,17 @@ export function compileSelection(labels: LabelSelector, fields: FieldSelector): 
   if (labels.empty && fields.empty) return EVERYTHING;
   const name = fields.requiresExactMatch('metadata.name');
   const namespace = fields.requiresExactMatch('metadata.namespace');
+  const field = (of: string): string | undefined => fields.requiresExactMatch(of);
   const label = labels.exactMatch();
   const id = selectionId(labels, fields);
   if (fields.empty) return { everything: false, matches: (set) => labels.matches(set), label, id };
-  if (labels.empty) return { everything: false, matches: (_, set) => fields.matches(set), name, namespace, id };
+  if (labels.empty) return { everything: false, matches: (_, set) => fields.matches(set), name, namespace, field, id };
   return {
     everything: false,
     matches: (labelSet, fieldSet) => fields.matches(fieldSet) && labels.matches(labelSet),
     name,
     namespace,
+    field,
     label,
     id,
   };

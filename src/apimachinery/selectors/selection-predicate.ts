@@ -8,6 +8,8 @@ export interface SelectionPredicate {
   readonly name?: string | undefined;
   /** The namespace that a `metadata.namespace=x` requirement selects. */
   readonly namespace?: string | undefined;
+  /** Returns the value that a requirement `field=x` selects; undefined if there is none. Absent if no field is selected. */
+  readonly field?: ((name: string) => string | undefined) | undefined;
   /** A label value that every selected object has, so that indexes can be used. */
   readonly label?: { readonly key: string; readonly value: string } | undefined;
   /** Equal ids mean equal predicates, which are then evaluated once for all watchers that share them. */

@@ -5,11 +5,16 @@ import { countCommand } from './count.js';
 import { deleteCommand } from './delete.js';
 import { getCommand, watchCommand } from './get.js';
 import { describe } from './failure.js';
+import { diffCommand, historyCommand } from './undo/history.js';
+import { undeleteCommand, undoCommand } from './undo/undelete.js';
 import { viewsCommand } from './views.js';
 
 /** The commands of `kubectl annex` that call a server as kubectl does. */
 export function kubectlCommands(clock: Clock): Command[] {
-  const commands = [getCommand, countCommand, watchCommand, deleteCommand, viewsCommand];
+  const commands = [
+    ...[getCommand, countCommand, watchCommand, deleteCommand, viewsCommand],
+    ...[historyCommand, diffCommand, undoCommand, undeleteCommand],
+  ];
   return commands
     .map((make) => make(clock))
     .map((command) => command.exitOverride(exit).configureOutput({ outputError: () => undefined }));

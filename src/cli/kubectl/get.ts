@@ -3,7 +3,7 @@ import { type JsonObject, objectsOf } from '../../apimachinery/json/json.js';
 import type { Clock } from '../../util/clock.js';
 import { askedFor } from './asking.js';
 import { kindName, type Resource } from './discovery.js';
-import { FAILED } from './failure.js';
+import { FAILED, UsageError } from './failure.js';
 import {
   eachNamed,
   eachPage,
@@ -19,6 +19,7 @@ import {
 import { type ObjectPrinter, printerOf } from './print/printer.js';
 import { itemsOf, namespaceOf, refuseNames, type Selected, selected, withSelection } from './selection.js';
 import { run, serverCommand, type Session } from './session.js';
+import { showDeleted } from './undo/deleted.js';
 import { follow } from './watch.js';
 
 const withGetFlags = (command: Command): Command =>
@@ -35,6 +36,7 @@ export function getCommand(clock: Clock): Command {
     .option('--limit <number>', 'At most this many objects.', wholeNumber)
     .option('-w, --watch', 'Shows changes after the list.')
     .option('--watch-only', 'Shows changes without the list.')
+    .option('--deleted', 'Shows objects that are gone and can be brought back: when they were deleted, and by whom.')
     .option('--ignore-not-found', 'An object that does not exist is no error.')
     .action((type: string, names: readonly string[], flags: GetFlags) =>
       run(flags, clock, (session) => get(session, [type, ...names], flags)),
@@ -54,6 +56,11 @@ async function get(session: Session, args: readonly string[], flags: GetFlags): 
   const printer = printerOf(flags);
   const targets = await selected(session, args);
   refuseNames(targets, flags, asked);
+  if (flags.deleted === true) {
+    if (Object.keys(asked).length > 0) throw new UsageError('--deleted has no --where and no order');
+    await showDeleted(session, targets, flags);
+    return;
+  }
   if (flags.watch === true || flags.watchOnly === true) {
     await follow(session, targets, flags, printer);
     return;

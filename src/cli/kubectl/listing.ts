@@ -15,6 +15,7 @@ export interface GetFlags extends SessionFlags, SelectionFlags, AskingFlags, Out
   readonly watch?: boolean;
   readonly watchOnly?: boolean;
   readonly outputWatchEvents?: boolean;
+  readonly deleted?: boolean;
   readonly showLabels?: boolean;
   readonly labelColumns?: string;
   readonly ignoreNotFound?: boolean;

@@ -25,7 +25,8 @@ export function serveDefinition(
   const attributes = customAttributes(definition, 'shown');
   return [...compiled.values()].filter(isWanted).map((version) => {
     const view = viewOf(options, version, formOf, offloadable);
-    if (view.showsStoredVersion) void keepVerified(view, version, options);
+    // Ends with an error if the cache is closed first: the server stops.
+    if (view.showsStoredVersion) keepVerified(view, version, options).catch(() => undefined);
     const served = servedVersion(options, { type, compiled: version, view, formOf, offloadable });
     const { store, terminating } = options;
     const { prepare } = served;

@@ -1,4 +1,4 @@
-import { metadataFieldNames } from '../../apimachinery/selectors/field-selectors.js';
+import { metadataFieldNames, supportedFieldNames } from '../../apimachinery/selectors/field-selectors.js';
 import { formatGroupVersion, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import { DetachedObject } from '../../storage/detached-object.js';
@@ -20,7 +20,8 @@ export interface ComputedApi {
 
 /** Returns everything needed to serve a computed kind. */
 export function computedApi(described: ComputedKind): ComputedApi {
-  const { group, version, kind, resource, singular, namespaced, shortNames = [], table, schema, storage } = described;
+  const { group, version, kind, resource, singular, namespaced, table, schema, storage } = described;
+  const { shortNames = [], selectableFields = [] } = described;
   const gvk = { group, version, kind };
   const groupVersion = formatGroupVersion(gvk);
   const id = `${groupVersion}/${resource}`;
@@ -54,7 +55,10 @@ export function computedApi(described: ComputedKind): ComputedApi {
     discovery: [
       { name: resource, singularName: singular, namespaced, kind, verbs, ...(shortNames.length > 0 && { shortNames }) },
     ],
-    fieldNames: metadataFieldNames,
+    fieldNames:
+      selectableFields.length === 0
+        ? metadataFieldNames
+        : supportedFieldNames(['metadata.name', 'metadata.namespace', ...selectableFields]),
     openApiSchema: schema,
   };
   return { kind: 'computed', served, storage };

@@ -21,6 +21,8 @@ export interface ComputedKind {
   readonly singular: string;
   readonly namespaced: boolean;
   readonly shortNames?: readonly string[];
+  /** The fields that selectors may use besides name and namespace. */
+  readonly selectableFields?: readonly string[];
   readonly table: TableConvertor;
   /** The OpenAPI schema of its objects; undefined if it is among the published ones. */
   readonly schema: JsonObject | undefined;

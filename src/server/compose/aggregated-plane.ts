@@ -46,6 +46,7 @@ import { assemblePlane, type ControlPlane, type Foundation, openFoundation } fro
 import type { ServerContext } from './server-context.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
 import { waitForStore } from './startup/startup.js';
+import { contendForRestores, undoDefinitions, undoKinds, undoPlugins } from './undo.js';
 import { startDefinitions } from './startup/start-definitions.js';
 import { installComputed } from '../../registry/builtin/install.js';
 import { queryKinds } from '../../views/queries.js';
@@ -76,19 +77,19 @@ export async function buildAggregatedPlane(
   dependencies: AggregatedPlaneDependencies,
 ): Promise<AggregatedPlane> {
   const { options, clock, logger, registry } = context;
-  const { clients, metrics, signal } = dependencies;
-  const client = clients.main;
+  const { metrics, signal } = dependencies;
+  const { main: client } = dependencies.clients;
   setMaxListeners(0, signal);
   const authorizer = new UnionAuthorizer([privilegedGroupAuthorizer, delegatedAuthorizer(context, dependencies)]);
   const foundation = await openFoundation(context, undefined, dependencies.clusterUid);
-  const certificates = await waitForStore(() => dependencies.openCertificates(foundation.backend), context);
   installKinds(context, foundation, authorizer);
+  const certificates = await waitForStore(() => dependencies.openCertificates(foundation.backend), context);
   const namespaces = new ClusterNamespaces(client);
   const quotas = new ClusterQuotas(client);
   const webhooks = await configuredAdmission({ options, clock, logger, registry, resolve: resolveByDns });
   const gates = adoptionGates();
   const { admission, followed } = clusterAdmission(context, dependencies, {
-    gate: adoptionGate(gates.adopted, RESOURCE_DEFINITIONS),
+    own: [adoptionGate(gates.adopted, RESOURCE_DEFINITIONS), ...undoPlugins(foundation)],
     webhooks,
     authorizer,
     namespaces,
@@ -98,31 +99,31 @@ export async function buildAggregatedPlane(
   const local = new LocalClients({ registry: foundation.registry, admission, clock, fieldManager: 'annex' });
   const away = clusterOutage(context, foundation.outage, { client, local, namespaces, links: metrics.links, signal });
   const registration = registrationOf(context, dependencies, { ...gates, foundation, certificates, local });
-  // Start this before anything is registered, so that a replica has the admission configuration before it receives requests.
+  // Before anything is registered: a replica needs the admission configuration before it receives requests.
   followed?.start(signal);
   const adopting = adoptions(context, foundation, { client, local, ...gates, metrics: metrics.adoptions, signal });
+  const undo = { ...foundation, authorizer, admission, clients: local, definitions: RESOURCE_DEFINITIONS, signal };
   const register = (): Promise<void> => {
     void namespaces.follow(signal, linkCallbacks(metrics.links, 'namespaces'));
     away?.start();
     void quotas.follow(signal, linkCallbacks(metrics.links, 'quotas'));
     return registration.register();
   };
-  const advertised = advertisedAddress(options, logger);
   const plane = assemblePlane(context, foundation, {
     admission,
     authorizer,
-    serverAddress: () => hostPort(advertised, options.securePort),
+    serverAddress: serverAddress(context),
     loading: [],
     hooks: [
       { name: 'start-definitions', run: () => registration.installDefinitions() },
       { name: 'announce-replica', run: adopting.announce },
       { name: 'start-registration', run: register },
       { name: 'start-adoptions', run: adopting.start },
+      { name: 'start-restores', run: () => contendForRestores(context, client, undo) },
     ],
     checks: [followed?.check ?? [], away?.check ?? []].flat(),
     outageReads: away?.reads,
-    // The signal has already stopped the loops.
-    stop: () => webhooks.close(),
+    stop: () => webhooks.close(), // the signal has stopped the loops
   });
   return {
     ...plane,
@@ -132,11 +133,19 @@ export async function buildAggregatedPlane(
   };
 }
 
+function serverAddress({ options, logger }: ServerContext): () => string {
+  const advertised = advertisedAddress(options, logger);
+  return () => hostPort(advertised, options.securePort);
+}
+
 /** Installs the kinds of Annex itself. */
 function installKinds({ clock }: ServerContext, foundation: Foundation, authorizer: Authorizer): void {
   const { registry } = foundation;
   foundation.install([resourceDefinitionType((type) => registry.storeOf(type)?.cache.size())]);
-  installComputed(queryKinds({ registry, authorizer, clock }), registry);
+  installComputed(
+    [...queryKinds({ registry, authorizer, clock }), ...undoKinds({ clock }, foundation, authorizer)],
+    registry,
+  );
 }
 
 /** Returns the gates that keep writes from the store while a group moves. */
@@ -198,7 +207,7 @@ function registrationOf(
       conversionOf: conversions(resolveByDns),
       recordEvent: (event) => recordInCluster(clients.main, event),
       onError: errorLogger({ logger }, 'definition'),
-      own: [adoptionDefinition()],
+      own: [adoptionDefinition(), ...undoDefinitions(foundation.backend)],
       observer: adopted,
       handover: adopted,
       gate: writes,
@@ -245,7 +254,8 @@ function reportDetached(
 }
 
 interface ClusterAdmissionParts {
-  readonly gate: AdmissionPlugin;
+  /** The plugins of Annex itself. */
+  readonly own: readonly AdmissionPlugin[];
   readonly authorizer: Authorizer;
   readonly namespaces: NamespaceSource;
   readonly quotas: AdmissionPlugin;
@@ -277,7 +287,7 @@ const noSources = (namespaces: NamespaceSource): AdmissionSources => ({
 function clusterAdmission(
   { options, clock, logger, registry }: ServerContext,
   { clients, metrics: { admission: metrics, links } }: AggregatedPlaneDependencies,
-  { gate, ownParams, ...parts }: ClusterAdmissionParts,
+  { own, ownParams, ...parts }: ClusterAdmissionParts,
 ): { admission: AdmissionChain; followed: ClusterAdmission | undefined } {
   const { namespaces } = parts;
   const { files } = parts.webhooks;
@@ -300,7 +310,10 @@ function clusterAdmission(
     sources: followed?.sources ?? (Object.keys(files).length > 0 ? noSources(namespaces) : undefined),
     files,
   });
-  const admission = admissionChain([gate, groups, ...plugins], new AdmissionMetrics(registry, () => clock.monotonic()));
+  const admission = admissionChain(
+    [...own, groups, ...plugins],
+    new AdmissionMetrics(registry, () => clock.monotonic()),
+  );
   return { admission, followed };
 }
 

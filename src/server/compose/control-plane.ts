@@ -21,6 +21,7 @@ import { STANDALONE } from '../../storage/mongodb/documents.js';
 import { sleep } from '../../util/clock.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
+import { undoKinds, undoPlugins } from './undo.js';
 import { type ServiceAccountTokens, withTokenRequests } from './access/service-account-tokens.js';
 
 /** How long a stopping server tries to give the controllers to another one. */
@@ -92,7 +93,8 @@ export async function buildControlPlane(
     webhooks,
     files: webhooks.files,
   });
-  const admission = admissionChain(plugins, new AdmissionMetrics(context.registry, () => clock.monotonic()));
+  const metrics = new AdmissionMetrics(context.registry, () => clock.monotonic());
+  const admission = admissionChain([...undoPlugins(foundation), ...plugins], metrics);
   accounts.labelUsedSecrets(own().for({ group: '', resource: 'secrets' }));
   const standaloneHooks = new StandaloneHooks({
     ...foundation,
@@ -133,7 +135,11 @@ function installTypes(
     ...authorizationReviews({ authorizer, ruleResolver }),
     ...authenticationReviews({ tokens, apiAudiences: accounts.apiAudiences, clock }),
   ];
+  const revisions = undoKinds({ clock }, foundation, authorizer);
   const queries = queryKinds({ registry, authorizer, clock });
-  installComputed([...reviewKinds(reviews, mergeTypes, clock), ...queries, ...extensions.kinds], registry);
+  installComputed(
+    [...reviewKinds(reviews, mergeTypes, clock), ...queries, ...revisions, ...extensions.kinds],
+    registry,
+  );
   return stores;
 }

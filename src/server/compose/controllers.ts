@@ -27,6 +27,8 @@ import { enabledControllers } from '../options/controller-names.js';
 import { knownTypes } from './admission/local-sources.js';
 import type { HookOptions } from './startup/hook-context.js';
 
+export const DEFINITIONS = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' };
+
 /** The Lease by which servers on one store elect the one that runs the controllers. */
 const LEASE = 'annex-controllers';
 const RETRY_MILLIS = 1_000;
@@ -58,11 +60,15 @@ type Starter = (clients: LoopbackClients, failed: (where: string, error: unknown
 
 /**
  * Runs the controllers, on one of the servers that share a store at a time: the one that holds the Lease. Returns at once if the store may be
- * shared, and else when they have started. `left` resolves when this server has given the Lease back, after the signal.
+ * shared, and else when they have started. `also` starts what else runs there. `left` resolves when this server has given the Lease back, after the signal.
  */
-export async function runControllers(context: HookOptions): Promise<{ readonly left: Promise<void> }> {
+export async function runControllers(
+  context: HookOptions,
+  also: (context: HookOptions) => void,
+): Promise<{ readonly left: Promise<void> }> {
   const { options, clock, signal, clients } = context;
   if (options.storageBackend === 'embedded') {
+    also(context);
     await new Controllers(context).start();
     return { left: Promise.resolve() };
   }
@@ -79,6 +85,7 @@ export async function runControllers(context: HookOptions): Promise<{ readonly l
     context.logger.info('this server runs the controllers');
     // Every loop adds a listener to this signal.
     setMaxListeners(0, leading);
+    also({ ...context, signal: leading });
     await new Controllers({ ...context, signal: leading })
       .start()
       .catch((error: unknown) => failed('cannot start', error));

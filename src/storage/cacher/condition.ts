@@ -5,7 +5,7 @@ const LONGEST_ID = 2048;
 
 /** Adds a condition to a predicate: the only place where lists and watches get one, whatever reads for them. */
 export function withCondition(selectors: ObjectPredicate, condition: Condition): ObjectPredicate {
-  const { everything, name, namespace, label, shard } = selectors;
+  const { everything, name, namespace, field, label, shard } = selectors;
   return {
     everything: false,
     matches: (labels, fields, object) =>
@@ -15,6 +15,7 @@ export function withCondition(selectors: ObjectPredicate, condition: Condition):
     condition: { selectors, of: condition },
     name,
     namespace,
+    field,
     label,
     shard,
     id: idOf(everything ? '' : selectors.id, condition.id),

@@ -19,9 +19,11 @@ const NOT_BY_DEFAULT = new Set(['secrets', 'events', 'events.events.k8s.io', 'le
 /** Types in which a server keeps facts about the store itself, which are not served. */
 const INTERNAL = /^(?:verifiedtypes|logs\..*|.*\.internal)\.kubeannex\.io$/;
 
+export const isInternalType = (resource: string): boolean => INTERNAL.test(resource);
+
 /** Returns what is kept of a type while nobody has set a policy. Types that are encrypted at rest are kept only if somebody asks for it. */
 export const defaultPolicy = (resource: string, { encrypted = false } = {}): KeptPolicy =>
-  encrypted || NOT_BY_DEFAULT.has(resource) || INTERNAL.test(resource) ? KEEP_NOTHING : KEEP_DELETED;
+  encrypted || NOT_BY_DEFAULT.has(resource) || isInternalType(resource) ? KEEP_NOTHING : KEEP_DELETED;
 
 export const samePolicy = (a: KeptPolicy, b: KeptPolicy): boolean =>
   a.keepDeletedFor === b.keepDeletedFor &&

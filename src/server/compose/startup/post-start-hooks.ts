@@ -7,7 +7,8 @@ import { ensureRbacDefaults, parseRbacDefaults } from '../../../registry/builtin
 import { feedNodeGraph, feedRbacIndex } from '../../../registry/builtin/rbac/feed.js';
 import { sleep } from '../../../util/clock.js';
 import { conversions, resolveByServices } from '../access/conversion-webhooks.js';
-import { errorLogger, runControllers } from '../controllers.js';
+import { DEFINITIONS, errorLogger, runControllers } from '../controllers.js';
+import { startRestores, undoDefinitions } from '../undo.js';
 import type { HookOptions } from './hook-context.js';
 import type { Hook } from '../plane.js';
 import { startDefinitions } from './start-definitions.js';
@@ -68,12 +69,13 @@ export class StandaloneHooks {
     const clients = this.context.clients('kube-apiserver');
     await startDefinitions({
       ...this.context,
-      type: { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' },
+      type: DEFINITIONS,
       clients,
       conversionOf: conversions(resolveByServices(() => clients.for({ group: '', resource: 'services' }))),
       recordEvent: (event) =>
         swallowIgnorableErrors(() => clients.for({ group: '', resource: 'events' }).create(event)),
       onError: errorLogger(this.context, 'definition'),
+      own: undoDefinitions(this.context.backend),
     });
   }
 
@@ -96,7 +98,10 @@ export class StandaloneHooks {
   }
 
   private async startControllers(): Promise<void> {
-    ({ left: this.left } = await runControllers(this.context));
+    ({ left: this.left } = await runControllers(this.context, (context) => {
+      const { authorizer } = context.authorization;
+      startRestores(context, { ...context, authorizer, clients: context.clients('annex'), definitions: DEFINITIONS });
+    }));
   }
 
   private startTokenTracking(): void {
