@@ -40,7 +40,7 @@ const layers = {
     'pki',
   ],
   asking: ['expressions', 'registry', 'storage', 'request'],
-  views: ['asking', 'registry', 'storage', 'request', 'authorization'],
+  views: ['asking', 'registry', 'storage', 'request', 'admission', 'authentication', 'authorization', 'schema'],
   endpoints: [
     'asking',
     'expressions',

@@ -1,17 +1,17 @@
-import { type JsonObject, objectAt, textAt } from '../apimachinery/json/json.js';
+import { objectAt } from '../apimachinery/json/json.js';
 import { newInvalid } from '../apimachinery/meta/errors.js';
 import { type FieldError, invalid } from '../apimachinery/meta/field-error.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { prepareQuery, runQuery } from '../asking/query/query.js';
-import { forbidden } from '../authorization/authorizer/forbidden.js';
-import type { Authorizer, AuthorizerAttributes } from '../authorization/authorizer/interfaces.js';
+import type { Authorizer } from '../authorization/authorizer/interfaces.js';
 import { queryDefinition } from '../registry/builtin/kubeannex/queries.js';
 import { createOnlyKind } from '../registry/customresource/create-only.js';
 import type { ApiRegistry } from '../registry/generic/store/api-registry.js';
 import type { ComputedKind } from '../registry/rest/computed.js';
 import type { RequestContext } from '../request/context.js';
 import type { Clock } from '../util/clock.js';
-import { type SourceName, sourceOf } from './sources.js';
+import { authorizeList } from './authorize-list.js';
+import { readSource, type SourceName, sourceOf } from './sources.js';
 
 interface QueryOptions {
   readonly registry: ApiRegistry;
@@ -57,34 +57,5 @@ async function answer(
   return object;
 }
 
-/** Reads the source of a spec. */
-function readSource(spec: JsonObject): SourceName {
-  const source = objectAt(spec, 'source');
-  return { group: textAt(source, 'group'), version: textAt(source, 'version'), resource: textAt(source, 'resource') };
-}
-
 const shown = ({ group, version, resource }: SourceName): string =>
   [resource, version, group].filter((part) => part !== '').join('.');
-
-/** Throws a 403 unless the user of a request may list a type. */
-async function authorizeList(
-  authorizer: Authorizer,
-  { user, signal }: RequestContext,
-  { group, version, resource }: SourceName,
-  namespace: string,
-): Promise<void> {
-  const attributes: AuthorizerAttributes = {
-    user,
-    verb: 'list',
-    resourceRequest: true,
-    namespace,
-    apiGroup: group,
-    apiVersion: version === '' ? '*' : version,
-    resource,
-    subresource: '',
-    name: '',
-    path: '',
-  };
-  const { decision, reason } = await authorizer.authorize(attributes, signal);
-  if (decision !== 'allow') throw forbidden(attributes, reason);
-}

@@ -1,3 +1,4 @@
+import { type JsonObject, objectAt, textAt } from '../apimachinery/json/json.js';
 import type { ApiRegistry, InstalledApi } from '../registry/generic/store/api-registry.js';
 import type { Lister } from '../registry/rest/storage.js';
 
@@ -7,6 +8,12 @@ export interface SourceName {
   /** '' for the preferred one. */
   readonly version: string;
   readonly resource: string;
+}
+
+/** Reads the source of a spec. */
+export function readSource(spec: JsonObject): SourceName {
+  const source = objectAt(spec, 'source');
+  return { group: textAt(source, 'group'), version: textAt(source, 'version'), resource: textAt(source, 'resource') };
 }
 
 /** Returns a type that can be listed, in a version or in the first one that discovery shows. */

@@ -127,11 +127,15 @@ suite(`views${why}`, () => {
   test('views.md', async () => {
     const names = { DATA_DIR: join(folder, 'data'), KUBECONFIG: join(folder, 'data/admin.kubeconfig') };
     guide = new Guide(folder, { kubectl: `"${kubectlPath}"` }, { ...names, PORT: await freePort() });
-    const [, query = '', worst = ''] = await followed(guide, 'views.md');
+    const [, query = '', worst = '', summaries = '', failing = ''] = await followed(guide, 'views.md');
     const { status } = JSON.parse(query) as { status: { columns: string[]; rows: [string, number, number][] } };
     expect(status.columns).toEqual(['namespace', 'reports', 'fail']);
     expect(status.rows).toEqual([['reports', expect.any(Number), expect.any(Number)]]);
     expect(JSON.parse(worst)).toEqual([[[expect.stringContaining('sample-'), expect.stringContaining('sample-')]]]);
+    expect(summaries).toMatch(/^NAMESPACE +NAME +REPORTS +FAIL +AGE$/m);
+    expect(summaries).toMatch(new RegExp(`^reports +summary +\\d+ +${String(status.rows[0]?.[2])} `, 'm'));
+    expect(failing).toMatch(/^NAME +FAIL +AGE$/m);
+    expect(failing.endsWith(String(status.rows[0]?.[2]))).toBe(true);
   });
 });
 

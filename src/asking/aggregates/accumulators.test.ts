@@ -142,9 +142,9 @@ test.each(['sum', 'min', 'max', 'average', 'top'] as const)(
   (aggregate) => {
     for (const removes of [true, false]) {
       const accumulator = newAccumulator({ aggregate, empty: 0, count: 2, removes });
-      const place = { key: 'k', types: '' };
+      const place = { key: 'k', types: [] };
       accumulator.add({ ...contribution(1), place });
-      accumulator.add({ ...contribution(new Double(2)), place: { key: 'l', types: '' } });
+      accumulator.add({ ...contribution(new Double(2)), place: { key: 'l', types: [] } });
       expect(accumulator.result()).toBeUndefined();
       if (!removes) continue;
       accumulator.remove({ ...contribution(1), place });
@@ -162,7 +162,7 @@ test('top keeps the first in the order', () => {
       fc.boolean(),
       (keys, count, removes) => {
         const top = newAccumulator({ aggregate: 'top', empty: null, count, removes });
-        const of = (key: string): Contribution => ({ ...contribution(key), place: { key, types: '' } });
+        const of = (key: string): Contribution => ({ ...contribution(key), place: { key, types: [] } });
         for (const key of keys) top.add(of(key));
         const gone = removes ? keys.filter((_, i) => i % 3 === 0) : [];
         for (const key of gone) top.remove(of(key));
@@ -171,4 +171,16 @@ test('top keeps the first in the order', () => {
       },
     ),
   );
+});
+
+test('top: a missing key is no other type, and two types of one key are', () => {
+  const top = newAccumulator({ aggregate: 'top', empty: null, count: 5, removes: true });
+  const of = (key: string, ...types: string[]): Contribution => ({ ...contribution(key), place: { key, types } });
+  top.add(of('a', 'int', 'text'));
+  top.add(of('b', '', 'text'));
+  expect(top.result()).toEqual(['a', 'b']);
+  top.add(of('c', 'text', 'text'));
+  expect(top.result()).toBeUndefined();
+  top.remove(of('a', 'int', 'text'));
+  expect(top.result()).toEqual(['b', 'c']);
 });

@@ -8,8 +8,8 @@ import { SortedBag } from './sorted-bag.js';
 /** What an aggregate takes from one object. */
 export interface Contribution {
   readonly scalar: Scalar;
-  /** For `top`: the place in the order, which ends with the object's key, and the types that decide about it. */
-  readonly place?: { readonly key: string; readonly types: string } | undefined;
+  /** For `top`: the place in the order, which ends with the object's key, and the type of each key of the order; '' if it has no value. */
+  readonly place?: { readonly key: string; readonly types: readonly string[] } | undefined;
 }
 
 export type Result = Scalar | JsonValue[] | undefined;
@@ -222,7 +222,7 @@ class Extreme implements Accumulator {
 /** The values of the first objects in an order. */
 class Top implements Accumulator {
   private readonly types = new TypeCounts();
-  private readonly places = new TypeCounts();
+  private readonly places: TypeCounts[] = [];
   private readonly bag: SortedBag<JsonValue>;
 
   constructor(
@@ -234,19 +234,26 @@ class Top implements Accumulator {
 
   add({ scalar, place = NOWHERE }: Contribution): number {
     this.types.change(typeOf(scalar), 1);
-    this.places.change(place.types, 1);
+    this.changePlaces(place.types, 1);
     return this.bag.add(place.key, scalar.json);
   }
 
   remove({ scalar, place = NOWHERE }: Contribution): void {
     this.types.change(typeOf(scalar), -1);
-    this.places.change(place.types, -1);
+    this.changePlaces(place.types, -1);
     this.bag.remove(place.key);
   }
 
   result(): Result {
-    return this.types.isMixed || this.places.isMixed ? undefined : this.bag.take(this.count);
+    const isMixed = this.types.isMixed || this.places.some((types) => types.isMixed);
+    return isMixed ? undefined : this.bag.take(this.count);
+  }
+
+  private changePlaces(types: readonly string[], by: 1 | -1): void {
+    types.forEach((type, i) => {
+      if (type !== '') (this.places[i] ??= new TypeCounts()).change(type, by);
+    });
   }
 }
 
-const NOWHERE = { key: '', types: '' };
+const NOWHERE = { key: '', types: [] };

@@ -117,6 +117,28 @@ export class Plan {
     });
     return { group: { id: stringifyJson(values), values, keys }, contributions, error };
   }
+
+  /** Evaluates the groups as the fields of a projection. Throws only StorageError. */
+  fields(object: CachedObject): Fields {
+    const selected = this.where?.on(object, null);
+    if (selected !== undefined && (selected.error !== undefined || selected.value === false))
+      return { values: undefined, error: selected.error };
+    let error: string | undefined;
+    const values = this.groupBy.map((expression) => {
+      const found = foundBy(expression, object, null);
+      if (found === undefined) return null;
+      if ('json' in found) return found.json;
+      error ??= found.error;
+      return null;
+    });
+    return { values, error };
+  }
+}
+
+/** What the fields of an object are. Undefined if `where` does not select it; a field that fails is null. */
+interface Fields {
+  readonly values: readonly JsonValue[] | undefined;
+  readonly error: string | undefined;
 }
 
 function foundBy(expression: Expression, object: CachedObject, now: Value): Found {
@@ -135,12 +157,12 @@ function contributionOf(
   if (aggregate === 'sum' && !isSummable(scalar)) return { error: 'the value cannot be added up' };
   if (aggregate === 'average' && !isNumber(scalar)) return { error: 'the value is no number' };
   if (aggregate !== 'top') return { scalar };
-  let types = '';
+  const types: string[] = [];
   const keys: Buffer[] = [];
   for (const key of orderBy) {
     const found = foundBy(key.expression, object, now);
     if (isError(found)) return found;
-    if (found !== undefined) types += found.key.charAt(0);
+    types.push(found?.key.charAt(0) ?? '');
     keys.push(Buffer.from(sortKey(found?.value, key.descending)));
   }
   const slash = object.key.indexOf('/');
@@ -201,17 +223,17 @@ export function compilePlan(
   spec: JsonObject,
   served: AskedKind,
   path: FieldPath,
-  mayUseNow: boolean,
+  { mayUseNow, groups = 'groupBy' }: { readonly mayUseNow: boolean; readonly groups?: 'groupBy' | 'fields' },
   errors: FieldError[],
 ): Plan {
   const compiler = new Compiler(served, mayUseNow, errors);
   const where = stringAt(spec, 'where') ?? '';
   const selects = where === '' ? undefined : compiler.compile(where, path.child('where'), isBool, 'bool');
   const columns = new Columns(errors);
-  const groupBy = listOf(spec, 'groupBy', path, errors).flatMap((group, i) => {
-    const at = path.child('groupBy').index(i);
+  const groupBy = listOf(spec, groups, path, errors).flatMap((group, i) => {
+    const at = path.child(groups).index(i);
     const expression = compiler.scalar(group, at);
-    columns.add(group, at, { ...typeOf(expression), nullable: isNullable(expression) });
+    columns.add(group, at, { ...typeOf(expression), nullable: groups === 'fields' || isNullable(expression) });
     return expression ?? [];
   });
   const aggregates = listOf(spec, 'aggregates', path, errors).flatMap((aggregate, i) => {

@@ -52,7 +52,7 @@ export function prepareQuery(
   errors: FieldError[],
 ): PreparedQuery {
   const { served } = source;
-  const plan = compilePlan(spec, served, SPEC, true, errors);
+  const plan = compilePlan(spec, served, SPEC, { mayUseNow: true }, errors);
   const labelSelector = objectAt(spec, 'labelSelector');
   const selectorErrors = validateLabelSelector(labelSelector, SPEC.child('labelSelector'));
   errors.push(...selectorErrors);

@@ -42,7 +42,7 @@ export function computedApi(described: ComputedKind): ComputedApi {
       custom,
       noProtobuf: custom,
     },
-    version: { name: version, served: true, deprecated: false, table, selectableFields: [] },
+    version: { name: version, served: true, deprecated: false, table, selectableFields },
     groupVersion,
     id,
     json,
@@ -58,7 +58,7 @@ export function computedApi(described: ComputedKind): ComputedApi {
     fieldNames:
       selectableFields.length === 0
         ? metadataFieldNames
-        : supportedFieldNames(['metadata.name', 'metadata.namespace', ...selectableFields]),
+        : supportedFieldNames(['metadata.name', ...(namespaced ? ['metadata.namespace'] : []), ...selectableFields]),
     openApiSchema: schema,
   };
   return { kind: 'computed', served, storage };

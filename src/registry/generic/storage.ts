@@ -32,7 +32,7 @@ import { parseListResourceVersion, parseResourceVersion } from '../../storage/re
  * Returns an object in the state that `resourceVersion` asks for. Returns a promise only if there is something to wait for: most
  * gets are served at once.
  */
-function getObject(
+export function getObject(
   store: ResourceStore,
   context: RequestContext,
   namespace: string,

@@ -49,6 +49,9 @@ import { waitForStore } from './startup/startup.js';
 import { contendForRestores, undoDefinitions, undoKinds, undoPlugins } from './undo.js';
 import { startDefinitions } from './startup/start-definitions.js';
 import { installComputed } from '../../registry/builtin/install.js';
+import { viewDefinition } from '../../registry/builtin/kubeannex/views.js';
+import { viewValidation } from '../../views/view-validation.js';
+import { startViews } from './startup/start-views.js';
 import { queryKinds } from '../../views/queries.js';
 
 export interface AggregatedPlaneDependencies {
@@ -89,7 +92,11 @@ export async function buildAggregatedPlane(
   const webhooks = await configuredAdmission({ options, clock, logger, registry, resolve: resolveByDns });
   const gates = adoptionGates();
   const { admission, followed } = clusterAdmission(context, dependencies, {
-    own: [adoptionGate(gates.adopted, RESOURCE_DEFINITIONS), ...undoPlugins(foundation)],
+    own: [
+      adoptionGate(gates.adopted, RESOURCE_DEFINITIONS),
+      ...undoPlugins(foundation),
+      viewValidation(foundation.registry, authorizer),
+    ],
     webhooks,
     authorizer,
     namespaces,
@@ -197,9 +204,9 @@ function registrationOf(
     ...registrationEvents(metrics, logger, registration, served),
   });
   adopted.onRouteChange = () => services.changed();
-  const installDefinitions = (): Promise<void> => {
+  const installDefinitions = async (): Promise<void> => {
     registration.start(signal);
-    return startDefinitions({
+    await startDefinitions({
       ...foundation,
       clock,
       type: RESOURCE_DEFINITIONS,
@@ -207,13 +214,14 @@ function registrationOf(
       conversionOf: conversions(resolveByDns),
       recordEvent: (event) => recordInCluster(clients.main, event),
       onError: errorLogger({ logger }, 'definition'),
-      own: [adoptionDefinition(), ...undoDefinitions(foundation.backend)],
+      own: [adoptionDefinition(), viewDefinition(), ...undoDefinitions(foundation.backend)],
       observer: adopted,
       handover: adopted,
       gate: writes,
       leavesObjects: isCopy,
       signal,
     });
+    await startViews({ options, registry, clock, logger, signal }, local);
   };
   const register = (): Promise<void> => {
     lookAfterPeers({ options, clock, logger }, clients.main, metrics.links, services, signal);

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../../admission/chain.js';
+import type { AdmissionChain, AdmissionPlugin } from '../../admission/interfaces.js';
 import { AdmissionMetrics } from '../../admission/metrics.js';
 import type { TokenAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../../authentication/user/user.js';
@@ -17,6 +18,7 @@ import { configuredAdmission } from './admission/configured-admission.js';
 import { localSources, paramAccess } from './admission/local-sources.js';
 import { StandaloneHooks } from './startup/post-start-hooks.js';
 import { queryKinds } from '../../views/queries.js';
+import { viewValidation } from '../../views/view-validation.js';
 import { STANDALONE } from '../../storage/mongodb/documents.js';
 import { sleep } from '../../util/clock.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
@@ -93,8 +95,7 @@ export async function buildControlPlane(
     webhooks,
     files: webhooks.files,
   });
-  const metrics = new AdmissionMetrics(context.registry, () => clock.monotonic());
-  const admission = admissionChain([...undoPlugins(foundation), ...plugins], metrics);
+  const admission = chainOf(context, [viewValidation(registry, authorizer), ...undoPlugins(foundation), ...plugins]);
   accounts.labelUsedSecrets(own().for({ group: '', resource: 'secrets' }));
   const standaloneHooks = new StandaloneHooks({
     ...foundation,
@@ -120,6 +121,9 @@ export async function buildControlPlane(
     },
   });
 }
+
+const chainOf = ({ registry, clock }: ServerContext, plugins: readonly AdmissionPlugin[]): AdmissionChain =>
+  admissionChain(plugins, new AdmissionMetrics(registry, () => clock.monotonic()));
 
 /** Installs the built-in types: the stored ones and the reviews. */
 function installTypes(

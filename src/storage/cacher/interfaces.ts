@@ -192,6 +192,8 @@ export interface Watcher {
   resume(): void;
   /** Ends the watch without calling `ended`; idempotent. */
   stop(): void;
+  /** Delivers what is due, and returns a revision up to which everything has been delivered. Absent if that cannot be told. */
+  delivered?(): Revision;
 }
 
 export interface WatchReceiver {

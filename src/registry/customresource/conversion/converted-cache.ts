@@ -95,6 +95,7 @@ class PreparingReceiver implements WatchReceiver {
     return {
       resume: () => this.resume(),
       stop: () => this.stop(),
+      delivered: () => (this.busy ? 0 : (watcher.delivered?.() ?? 0)),
     };
   }
 

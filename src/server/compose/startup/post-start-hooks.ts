@@ -12,6 +12,8 @@ import { startRestores, undoDefinitions } from '../undo.js';
 import type { HookOptions } from './hook-context.js';
 import type { Hook } from '../plane.js';
 import { startDefinitions } from './start-definitions.js';
+import { viewDefinition } from '../../../registry/builtin/kubeannex/views.js';
+import { startViews } from './start-views.js';
 
 const RETRY_MILLIS = 1_000;
 
@@ -36,6 +38,7 @@ export class StandaloneHooks {
       { name: 'start-apiextensions-informers', run: served },
       { name: 'start-apiextensions-controllers', run: served },
       { name: 'crd-informer-synced', run: served },
+      { name: 'start-views', run: () => this.startViews() },
       { name: 'start-system-namespaces-controller', run: () => this.startSystemNamespaces() },
       { name: 'start-cluster-authentication-info-controller', run: () => this.startAuthenticationInfo() },
       { name: 'start-legacy-token-tracking-controller', run: () => this.startTokenTracking() },
@@ -75,8 +78,12 @@ export class StandaloneHooks {
       recordEvent: (event) =>
         swallowIgnorableErrors(() => clients.for({ group: '', resource: 'events' }).create(event)),
       onError: errorLogger(this.context, 'definition'),
-      own: undoDefinitions(this.context.backend),
+      own: [viewDefinition(), ...undoDefinitions(this.context.backend)],
     });
+  }
+
+  private startViews(): Promise<void> {
+    return startViews(this.context, this.context.clients('kube-apiserver'));
   }
 
   private startSystemNamespaces(): Promise<void> {

@@ -180,6 +180,12 @@ class CacheWatcher implements Watcher, Member {
     this.wakeUp();
   }
 
+  delivered(): Revision {
+    if (this.live && !this.full) this.groups.deliverTo(this, this.scope);
+    const isComplete = this.live || (this.initial === undefined && this.position === this.history.end);
+    return isComplete && !this.stopped ? Math.max(this.seen, this.owner.cache.revision()) : 0;
+  }
+
   end(reason: 'slow' | 'closed' | Error): void {
     if (this.stopped) return;
     this.stop();
