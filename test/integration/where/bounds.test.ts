@@ -1,4 +1,5 @@
-import { digText, treeOf } from '../client.js';
+import { type Answer, digText, treeOf } from '../client.js';
+import { eventually } from '../server.js';
 import { Stand, STORES } from './stand.js';
 
 /** An expression that costs much on each object, but less than the limit. */
@@ -33,5 +34,25 @@ describe.each(STORES)('the bounds of where, %s', (store) => {
     for (let i = 0; i < 5; i++) expect((await stand.get('boxes', { limit: '1' })).status).toBe(200);
     const answer = await dear;
     expect([answer.status, digText(treeOf(answer), 'reason')]).toEqual([504, 'Timeout']);
+  });
+});
+
+describe('pages whose revision is compacted', () => {
+  const stand = new Stand('embedded', { historyWindow: 500 });
+
+  test.each([{ where: 'object.spec.size >= 0' }, { orderBy: 'object.spec.size desc' }])('%j: 410', async (asked) => {
+    for (const [i, name] of ['a', 'b', 'c'].entries())
+      await stand.create('n1', name, { size: i }).catch(() => undefined);
+    const page = treeOf(await stand.get('boxes', { ...asked, limit: '1' }));
+    const token = digText(page, 'metadata', 'continue');
+    const next = (): Promise<Answer> => stand.get('boxes', { ...asked, limit: '1', continue: token });
+    expect((await next()).status).toBe(200);
+    let size = 10;
+    const refused = await eventually('the revision is compacted', async () => {
+      await stand.change('n1', 'a', { size: size++ });
+      const answer = await next();
+      return answer.status === 200 ? undefined : answer;
+    });
+    expect([refused.status, digText(treeOf(refused), 'reason')]).toEqual([410, 'Expired']);
   });
 });
