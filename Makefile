@@ -107,7 +107,7 @@ e2e: dist/.sources ## End to end: Annex in a cluster of real parts, where Go 1.2
 cluster: ## A cluster of two nodes with pods, in network namespaces (needs root and containerd); `hack/cluster/cluster.sh down` removes it.
 	hack/cluster/cluster.sh up
 
-e2e-cluster: node_modules/.installed ## Annex in pods on that cluster: installed by the guide, upgraded, a node lost, uninstalled (five minutes).
+e2e-cluster: node_modules/.installed ## Annex in pods on that cluster: every command of the guides, outages of MongoDB, Annex and a node (15 minutes).
 	hack/cluster/e2e.sh
 
 e2e-switch: dist/.sources ## Adoptions under load with two kube-apiservers: switched, killed, given up. Takes about five minutes.

@@ -2,8 +2,8 @@
 # A Kubernetes cluster of two nodes on this machine: kubelet, containerd, kube-proxy, in network namespaces of its own. No registry, no
 # container engine; images come from files of this machine. Needs root, Go (for what is not built yet), and Debian's packages
 # containerd, runc, containernetworking-plugins, iptables, conntrack and openssl.
-#   hack/cluster/cluster.sh up | down | check | load ARCHIVE | kubectl ARGUMENTS | in cp|n1|n2 COMMAND | cut n2 | join n2 | tools
-# `cut` takes the node's network away, `join` gives it back.
+#   hack/cluster/cluster.sh up | down | check | load ARCHIVE | kubectl ARGUMENTS | in cp|n1|n2 COMMAND | cut n2 | join n2 | apiserver | tools
+# `cut` takes the node's network away, `join` gives it back; `apiserver` starts kube-apiserver anew, in the environment of the caller.
 # CLUSTER_DIR (/tmp/annex-cluster) has its files; $CLUSTER_DIR/kubeconfig is good inside of the namespace cp.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -124,6 +124,11 @@ keys() {
 control_plane() {
   start etcd cp "$tools/etcd" --data-dir "$dir/etcd" --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
     --listen-peer-urls http://127.0.0.1:2380 --unsafe-no-fsync
+  apiserver
+}
+
+# The other parts end when they lose kube-apiserver, and nobody else starts them here.
+apiserver() {
   # shellcheck disable=SC2086
   start kube-apiserver cp "$tools/kube-apiserver" --etcd-servers http://127.0.0.1:2379 --advertise-address "$server" --service-cluster-ip-range "$services" \
     --tls-cert-file "$dir/pki/apiserver.crt" --tls-private-key-file "$dir/pki/apiserver.key" --client-ca-file "$dir/pki/ca.crt" \
@@ -276,7 +281,14 @@ case ${1:-} in
   down) down ;;
   load) load "$2" ;;
   kubectl) kubectl "${@:2}" ;;
-  in) inside "${@:2}" ;;
+  in) exec nsenter --net="/run/netns/$prefix-$2" "${@:3}" ;;
+  apiserver)
+    for name in kube-scheduler kube-controller-manager kube-apiserver; do
+      kill "$(cat "$dir/$name.pid")" 2> /dev/null || true
+      wait_for "$name has ended" sh -c "! kill -0 $(cat "$dir/$name.pid")"
+    done
+    apiserver
+    ;;
   cut) inside net ip link set "$prefix-$2" down ;;
   join) inside net ip link set "$prefix-$2" up ;;
   tools) echo "$tools" ;;

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Annex in pods, on a cluster that is made for it and removed at the end (KEEP=1 keeps it): installed by the commands of docs/install.md,
-# `helm test`, upgraded, a node lost, removed. Without what the cluster needs, it says what is missing and ends with 3.
+# Annex in pods, on a cluster of two nodes that is made for it and removed at the end. Without what the cluster needs, it says what is
+# missing and ends with 3.
+#   hack/cluster/e2e.sh [STAGE…]     all stages of stages.sh by default, in their order
+# KEEP=1 keeps the cluster, and uses the one that an earlier run has kept. E2E_OUTAGE_SECONDS (45): how long MongoDB is away.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export CLUSTER_DIR=${CLUSTER_DIR:-/tmp/annex-e2e-cluster} CLUSTER_PREFIX=${CLUSTER_PREFIX:-annexe}
@@ -10,7 +12,8 @@ made=''
 finish() {
   status=$?
   if [ $status -ne 0 ] && [ -n "$made" ]; then
-    $cluster kubectl -n annex-system get pods -o wide || true
+    $cluster kubectl get pods -A -o wide || true
+    $cluster kubectl get rd,adoptions,apiservices -l '!kube-aggregator.kubernetes.io/automanaged' || true
     $cluster kubectl -n annex-system logs --selector app.kubernetes.io/name=annex --tail 20 || true
   fi
   if [ -n "$made" ] && [ "${KEEP:-}" != 1 ]; then $cluster down || true; fi
@@ -18,107 +21,61 @@ finish() {
   exit $status
 }
 trap finish EXIT
+
 step() { echo "== $* ($SECONDS s)"; }
+fail() { echo "e2e: $*" >&2; exit 1; }
+# eventually COMMAND…: within 240 s.
 eventually() {
   local deadline=$((SECONDS + 240))
   until "$@" > /dev/null 2>&1; do
-    [ $SECONDS -lt $deadline ] || { echo "not within 240 s: $*" >&2; return 1; }
+    [ $SECONDS -lt $deadline ] || fail "not within 240 s: $*"
     sleep 0.5
   done
 }
+# Commands run as the guides have them, in the network of the control plane (or of $WHERE).
+guide() {
+  KUBECONFIG=$CLUSTER_DIR/kubeconfig PATH=$scratch/bin:$PATH HOME=$scratch $cluster in "${WHERE:-cp}" bash -euo pipefail -c "$1"
+}
+# prints TEXT COMMAND…: the output of the command has a line that matches.
+prints() {
+  "${@:2}" > "$scratch/printed" 2>&1 || { cat "$scratch/printed" >&2; fail "failed: ${*:2}"; }
+  cat "$scratch/printed"
+  grep -q -E "$1" "$scratch/printed" || fail "$1 is not in the output of ${*:2}"
+}
+# blocks PAGE [HEADING]: the commands of a page of docs/, or of one section. Those for a server without a cluster have kinds of their own.
+blocks() {
+  awk -v heading="${2:+## $2}" 'BEGIN {on = heading == ""} /^## / && heading != "" {on = $0 == heading}
+    on && /^```sh( pods| cluster)?$/{inside = 1; next} /^```/{inside = 0} on && inside' "docs/$1"
+}
+# follow PAGE [HEADING]: runs them. `kubectl top` needs a metrics-server, and --data-dir a standalone server; both are not here.
+follow() {
+  local script
+  script=$(blocks "$@" | sed '/ top pods /d; /--data-dir/d')
+  [ -n "$script" ] || fail "no commands: $*"
+  guide "$tolerant$script"
+}
+# A log without a matching line, and the answer "no", are no failures.
+tolerant='grep() { command grep "$@" || [ $? = 1 ]; }
+kubectl() { command kubectl "$@" || [ "$1 $2" = "auth can-i" ]; }
+'
 
-step 'a cluster of two nodes'
+# shellcheck source=hack/cluster/stages.sh
+. hack/cluster/stages.sh
+# shellcheck source=hack/cluster/faults.sh
+. hack/cluster/faults.sh
 $cluster check
 made=yes
-$cluster up
+step 'a cluster of two nodes'
+[ "${KEEP:-}" = 1 ] && [ -e "$CLUSTER_DIR/kubeconfig" ] || $cluster up
 helm=$(hack/tools/helm.sh)
 version=$(node -p 'require("./package.json").version')
 export IMAGE=localhost/annex
-
-step images
-hack/cluster/image.sh annex "$IMAGE:$version" "$scratch/annex.tar"
-hack/cluster/image.sh mongod localhost/mongod:test "$scratch/mongod.tar"
-for image in annex mongod; do $cluster load "$scratch/$image.tar"; done
-
-step MongoDB
-$cluster kubectl create namespace database
-$cluster kubectl -n database create -f - << 'YAML'
-apiVersion: v1
-kind: List
-items:
-  - apiVersion: v1
-    kind: Service
-    metadata: {name: mongodb}
-    spec: {selector: {app: mongodb}, ports: [{port: 27017}]}
-  - apiVersion: v1
-    kind: Pod
-    metadata: {name: mongodb, labels: {app: mongodb}}
-    spec:
-      # The node that stays.
-      nodeName: n1
-      containers:
-        - name: mongod
-          image: localhost/mongod:test
-          imagePullPolicy: Never
-          args: [--replSet, rs0, --bind_ip_all, --wiredTigerCacheSizeGB, '0.25', --dbpath, /data]
-YAML
-$cluster kubectl -n database wait pod/mongodb --for condition=Ready --timeout 2m
-at=$($cluster kubectl -n database get service mongodb -o jsonpath='{.spec.clusterIP}'):27017
-# There is no DNS in this cluster.
-export MONGODB_URI="mongodb://$at/?replicaSet=rs0"
-initiate() {
-  $cluster in cp node -e "
-    const { MongoClient } = require('mongodb');
-    const client = new MongoClient('mongodb://$at/?directConnection=true');
-    client.db('admin').command({ replSetInitiate: { _id: 'rs0', members: [{ _id: 0, host: '$at' }] } })
-      .catch((error) => { if (error.codeName !== 'AlreadyInitialized') throw error; })
-      .then(() => client.close());"
-}
-eventually initiate
-
-# The commands of the guide run as they stand there, in the network of the control plane.
 mkdir "$scratch/bin"
-printf '#!/bin/sh\nexec "%s" "$@"\n' "$(realpath "$helm")" > "$scratch/bin/helm"
-printf '#!/bin/sh\nexec "%s" "$@"\n' "$(realpath "$($cluster tools)/kubectl")" > "$scratch/bin/kubectl"
-chmod +x "$scratch/bin"/*
-guide() {
-  KUBECONFIG=$CLUSTER_DIR/kubeconfig PATH=$scratch/bin:$PATH $cluster in cp bash -euo pipefail -c "$1"
-}
-# blocks PAGE HEADING: the shell blocks of a section.
-blocks() {
-  awk -v heading="## $2" '/^## /{on = ($0 == heading)} on && /^```sh/{inside = 1; next} /^```/{inside = 0} on && inside' "docs/$1"
-}
-
-step 'install.md: Helm, The first type'
-guide "$(blocks install.md Helm)"
-guide "$(blocks install.md 'The first type')"
-guide 'helm test annex -n annex-system --logs' | tee "$scratch/doctor"
-grep -q '^kubernetes API: ok\|: ok' "$scratch/doctor"
-guide 'kubectl create namespace reports; kubectl apply -n reports -f examples/objects/policyreport-sample-cis-k8s-sample-cis-bench-api-server.yaml'
-
-step 'an upgrade'
-guide 'helm upgrade annex charts/annex -n annex-system --set image.repository="$IMAGE" --set podAnnotations.again=yes --wait --timeout 4m'
-guide 'kubectl get policyreports -n reports' | grep -q '^sample-'
-
-step 'a node is lost'
-# The pods before the upgrade have ended.
-two() { [ "$(guide 'kubectl -n annex-system get pods -l app.kubernetes.io/name=annex --field-selector status.phase=Running -o name' | wc -l)" = 2 ]; }
-eventually two
-other=$(guide "kubectl -n annex-system get pods -l app.kubernetes.io/name=annex --field-selector status.phase=Running -o jsonpath='{.items[?(@.spec.nodeName==\"n2\")].metadata.name}'")
-[ -n "$other" ] || { echo 'no replica is on n2' >&2; exit 1; }
-# The replicas have to know each other.
-sleep 10
-$cluster cut n2
-taken_out() { [ "$(guide "kubectl -n annex-system get pod $other -o jsonpath='{.status.conditions[?(@.type==\"Ready\")].reason}'")" = PeerGetsNoAnswer ]; }
-eventually taken_out
-eventually guide 'kubectl --request-timeout 5s get policyreports -n reports'
-echo "served again $SECONDS s after the start"
-$cluster join n2
-returned() { [ "$(guide "kubectl -n annex-system get pod $other -o jsonpath='{.status.conditions[?(@.type==\"Ready\")].status}'")" = True ]; }
-eventually returned
-
-step 'removal'
-guide 'kubectl delete namespace reports --timeout 2m; helm uninstall annex -n annex-system --wait'
-gone() { [ -z "$(guide 'kubectl get apiservices -o name' | grep kubeannex)" ]; }
-eventually gone
+program() { printf '#!/bin/sh\nexec %s "$@"\n' "$2" > "$scratch/bin/$1" && chmod +x "$scratch/bin/$1"; }
+program helm "\"$(realpath "$helm")\""
+program kubectl "\"$(realpath "$($cluster tools)/kubectl")\""
+program annex "\"$(command -v node)\" \"$PWD/dist/main.js\""
+for stage in "${@:-all}"; do
+  if [ "$stage" = all ]; then for stage in $STAGES; do step "$stage"; "stage_$stage"; done; else step "$stage"; "stage_$stage"; fi
+done
 step done

@@ -1,3 +1,4 @@
+import { TOOK_TOO_LONG } from './protocol/condition.js';
 import { conditionsOf } from '../apimachinery/meta/conditions.js';
 import { deepCopy, deepEqual, type JsonObject, objectAt } from '../apimachinery/json/json.js';
 import { hasDeletionTimestamp, type KubeObject, nameOf, groupOf } from '../apimachinery/meta/meta.js';
@@ -8,7 +9,7 @@ import { type Clock, sleep } from '../util/clock.js';
 import { isConflictOrNotFound } from '../controllers/errors.js';
 import type { ElectionLease } from '../controllers/lease.js';
 import type { AdoptedDefinitions } from './handover/adopted-definitions.js';
-import { hasFailed, isMoving, isReturnWanted, isWanted, phaseOf, recordOf } from './move/journal.js';
+import { hasFailed, isMoving, isReturnWanted, isTriedAgain, isWanted, phaseOf, recordOf } from './move/journal.js';
 import type { KubeApiservers } from './cluster/kube-apiservers.js';
 import type { MoveOptions } from './move/parts.js';
 import { isFreed } from './move/source.js';
@@ -163,12 +164,15 @@ export class AdoptionController {
     const crds = this.definitionsKnown ? await this.definitionsOf(name) : [];
     const readiness = crds.length > 0 && progress.problem === '' ? await this.readiness.of(name, crds) : [];
     const status = statusOf(adoption, progress, readiness, this.options.clock.now());
-    if (counted !== undefined) status['switch'] = counted;
+    const { retries, retryAt } = recordOf(adoption);
+    const isLater = isTriedAgain(adoption);
+    if (counted !== undefined || isLater) status['switch'] = { ...counted, ...(isLater && { retries, retryAt }) };
     await this.report(adoption, status);
     const isSwitchable = readiness.some(([type, holds]) => type === 'Switchable' && holds);
     const isInSync = status['phase'] === 'InSync' && phaseOf(adoption) === 'InSync';
     const isReady = isInSync && isSwitchable && progress.refusal === '';
-    if (isWanted(adoption) && isReady) await this.move(adoption);
+    const isDue = !isLater || this.options.clock.now() >= retryAt;
+    if (isWanted(adoption) && isReady && isDue) await this.move(adoption);
   }
 
   /** Starts counting writes early, if RBAC allows it: a switch can begin only after all uncounted writes have ended. */
@@ -215,7 +219,8 @@ export class AdoptionController {
     );
     const isLater = moving === undefined || clock.monotonic() - moving.movedAt > RETURN_AGAIN_MILLIS;
     // A return that failed while writes were refused is not retried until the spec changes.
-    const isTime = last === undefined || (last['reason'] === 'Refused' && isLater);
+    const isTime =
+      last === undefined || ((last['reason'] === 'Refused' || last['reason'] === TOOK_TOO_LONG) && isLater);
     const crds = this.definitionsKnown ? await this.definitionsOf(nameOf(adoption)) : [];
     if (isReturnWanted(adoption) && isTime) await this.move(adoption);
     else await this.hold(adoption, isWanted(adoption) && isFreed(adoption, crds));

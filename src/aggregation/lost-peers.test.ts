@@ -8,6 +8,7 @@ class Cluster {
   readonly clock = new FakeClock();
   readonly log: string[] = [];
   readonly silent = new Set<string>();
+  readonly hanging = new Set<string>();
   readonly unready = new Set<string>();
   pods = ['self', 'other'];
   /** How many new connections still lead to the lost replica. */
@@ -20,7 +21,8 @@ class Cluster {
       clock: this.clock,
       service: { namespace: 'annex-system', name: 'annex' },
       self: 'self',
-      answers: (address) => Promise.resolve(!this.silent.has(address)),
+      ask: (address) =>
+        Promise.resolve(this.silent.has(address) ? 'silent' : this.hanging.has(address) ? 'hangs' : 'answers'),
       reconnect: () => Promise.resolve(void this.log.push('reconnect')),
       works: () => Promise.resolve(this.broken-- <= 0),
       lost: (pod) => void this.log.push(`lost ${pod}`),
@@ -87,6 +89,16 @@ describe('peers', () => {
       'reconnect',
       'reconnect',
     ]);
+  });
+
+  it('gives one that accepts connections and says nothing more time', async () => {
+    const cluster = start();
+    await cluster.seconds(3);
+    cluster.hanging.add('address of other');
+    await cluster.seconds(4);
+    expect(cluster.log).toEqual([]);
+    await cluster.seconds(6);
+    expect(cluster.log).toEqual(['lost other', 'other/status {"uid":"uid of other"}', 'reconnect']);
   });
 
   it.each([

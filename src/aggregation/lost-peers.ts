@@ -8,6 +8,8 @@ const READ_MILLIS = 5_000;
 /** A connection that is neither made nor refused for this long says nothing; this many in a row say that the peer is gone. */
 const SILENCE_MILLIS = 1_000;
 const SILENCES = 3;
+/** A replica that accepts connections and says nothing may be busy: this many in a row, or silences, say that it hangs. */
+const HANGS = 5;
 /** How long the cluster may take to take the address out. */
 const OUT_MILLIS = 10_000;
 /** The time for each node to follow. */
@@ -22,10 +24,15 @@ interface Peer {
   readonly port: number;
 }
 
+/** What came of an attempt to connect: an answer (be it a refusal), a connection on which nothing was said, or nothing at all. */
+export type PeerAnswer = 'answers' | 'hangs' | 'silent';
+
 interface Seen {
   /** The peer has answered since this replica knows it. One that never did may be behind a network policy. */
   answered: boolean;
   silences: number;
+  /** How often in a row it has not answered, silences included. */
+  failures: number;
 }
 
 export interface LostPeersOptions {
@@ -34,8 +41,8 @@ export interface LostPeersOptions {
   readonly service: { readonly namespace: string; readonly name: string };
   /** The name of the pod of this replica. */
   readonly self: string;
-  /** Connects, and reports whether there was any answer, be it a refusal, within the time. */
-  answers(address: string, port: number, millis: number): Promise<boolean>;
+  /** Connects, and reports what came of it within the time. */
+  ask(address: string, port: number, millis: number): Promise<PeerAnswer>;
   /** Makes kube-apiserver connect anew. */
   reconnect(): Promise<void>;
   /** Reports whether kube-apiserver reaches a replica. */
@@ -46,7 +53,7 @@ export interface LostPeersOptions {
 }
 
 /**
- * Notices that the node of another replica is gone, long before the cluster does, and makes kube-apiserver let go of its connection to it
+ * Notices that another replica hangs or that its node is gone, long before the cluster does, and makes kube-apiserver let go of its connection to it
  * (docs/design/aggregation.md, "A node that is lost").
  */
 export class LostPeers {
@@ -94,12 +101,13 @@ export class LostPeers {
     const found: Peer[] = [];
     await Promise.all(
       peers.map(async (peer) => {
-        const seen = this.seen.get(peer.uid) ?? { answered: false, silences: 0 };
+        const seen = this.seen.get(peer.uid) ?? { answered: false, silences: 0, failures: 0 };
         this.seen.set(peer.uid, seen);
-        if (await this.options.answers(peer.address, peer.port, SILENCE_MILLIS)) {
-          seen.answered = true;
-          seen.silences = 0;
-        } else if (++seen.silences >= SILENCES && seen.answered) {
+        const answer = await this.options.ask(peer.address, peer.port, SILENCE_MILLIS);
+        seen.silences = answer === 'silent' ? seen.silences + 1 : 0;
+        seen.failures = answer === 'answers' ? 0 : seen.failures + 1;
+        if (answer === 'answers') seen.answered = true;
+        else if ((seen.silences >= SILENCES || seen.failures >= HANGS) && seen.answered) {
           // Once, until it answers again: its kubelet knows better, if that is there.
           seen.answered = false;
           found.push(peer);

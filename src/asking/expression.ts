@@ -34,14 +34,20 @@ export class Expression {
    * `mayUseNow`: the request has a time that stays the same for all that it shows.
    */
   static compile(parameter: string, source: string, served: AskedKind, mayUseNow: boolean): Expression {
-    if (Buffer.byteLength(source) > MAX_BYTES)
-      throw newBadRequest(`${parameter}: an expression may have at most ${String(MAX_BYTES)} bytes`);
+    const expression = Expression.read(source, served, mayUseNow);
+    if (typeof expression === 'string') throw newBadRequest(`${parameter}: ${expression}`);
+    return expression;
+  }
+
+  /** Compiles an expression. Returns why it does not compile, with the line and the column. */
+  static read(source: string, served: AskedKind, mayUseNow: boolean): Expression | string {
+    if (Buffer.byteLength(source) > MAX_BYTES) return `an expression may have at most ${String(MAX_BYTES)} bytes`;
     const type = ObjectType.of(served);
     const { program, checked, error = '' } = compileExpression(mayUseNow ? type.withNow : type.environment, source);
     if (program === undefined) {
       const usesNow = !mayUseNow && checked === undefined && type.withNow.compile(source).failure === undefined;
       const hint = usesNow ? NO_NOW : error.includes("undeclared reference to 'self'") ? NO_SELF : '';
-      throw newBadRequest(`${parameter}: ${error}${hint}`);
+      return `${error}${hint}`;
     }
     return new Expression(served, type, program);
   }

@@ -4,6 +4,7 @@ import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { missingInDiscovery } from '../adoption/preflight/discovery.js';
 import { discoveredType } from '../adoption/cluster/cluster-definitions.js';
 import type { KubeApiserver, KubeApiservers } from '../adoption/cluster/kube-apiservers.js';
+import { ClusterError } from '../client/cluster-client.js';
 import { messageOf } from '../util/error-message.js';
 import { NEVER_ABORTED } from '../util/never-aborted.js';
 import type { Cluster } from './cluster.js';
@@ -31,6 +32,8 @@ export async function checkDiscovery(cluster: Cluster, servers: Pick<KubeApiserv
     await servers.everywhere(CHECK, isListed, 0, NEVER_ABORTED);
     return ok(CHECK, '');
   } catch (error) {
+    if (error instanceof ClusterError && error.status === 403)
+      return skipped(CHECK, 'only adoptions need it, and the right to list the endpoints of kube-apiserver');
     // Not every cluster lets pods reach each kube-apiserver by its address.
     if (found.length === 0) return warning(CHECK, `not every kube-apiserver answers: ${messageOf(error)}`);
     return failed(

@@ -150,6 +150,13 @@ describe('examineCluster', () => {
     );
   });
 
+  test('without adoptions, the right that the check of discovery needs is missing', async () => {
+    const everywhere = (): Promise<never> => Promise.reject(new ClusterError(403, 'forbidden'));
+    expect(lineOf(await checkDiscovery(cluster(healthy), { everywhere }))).toMatch(
+      /^discovery: skipped \(only adoptions/,
+    );
+  });
+
   test('a healthy cluster passes all checks', async () => {
     expect(await lines({})).toEqual([
       'cluster: ok (https://c, v1.36.3)',

@@ -120,6 +120,8 @@ async function checkMongo(options: StorageOptions): Promise<Finding> {
   try {
     return await withMongo(options, async (database) => {
       const hello = await database.db.command({ hello: 1 });
+      const { refuseBegunRestore } = await import('../storage/mongodb/begun-restore.js');
+      await refuseBegunRestore(database.db);
       const continued = await checkLogs(database, options);
       return ok(CHECK, `MongoDB, database ${options.mongodbDatabase}, ${nameOf(hello)}${continued}`);
     });

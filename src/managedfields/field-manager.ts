@@ -1,4 +1,5 @@
 import { ApiError, newBadRequest, newApplyConflict } from '../apimachinery/meta/errors.js';
+import { parseWritten } from '../apimachinery/json/decode.js';
 import { deepCopy, isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../apimachinery/json/json.js';
 import {
   formatGroupVersion,
@@ -31,7 +32,7 @@ function lastApplied(object: JsonObject): JsonObject | undefined {
   const text = stringAt(objectAt(objectAt(object, 'metadata'), 'annotations'), ANNOTATION);
   if (text === undefined || text === '') return undefined;
   try {
-    const value = JSON.parse(text) as JsonObject;
+    const value = parseWritten(text);
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;

@@ -1,6 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, connect, type Server } from 'node:net';
 import { join } from 'node:path';
 import { errorCode, StorageError } from './errors.js';
@@ -23,6 +33,28 @@ export const LOCK_SOCKET = 'lock.sock';
  * keeps that descriptor open. Without flock(1), a listening socket in the directory is the lock.
  */
 export async function lockDirectory(directory: string, flock = 'flock'): Promise<DirectoryLock> {
+  const lock = await lockByFileOrSocket(directory, flock);
+  writeFileSync(join(directory, LOCK_FILE), processSpace());
+  return lock;
+}
+
+/**
+ * Reports whether the process that holds the lock of a directory runs where this one does, so that process ids mean the same to both. LMDB
+ * tells the processes that read a file by their ids.
+ */
+export const isLockedHere = (directory: string): boolean =>
+  readFileSync(join(directory, LOCK_FILE), 'utf8') === processSpace();
+
+/** Identifies the boot of the machine and the namespace of process ids; '' if the system has none. */
+function processSpace(): string {
+  try {
+    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${readlinkSync('/proc/self/ns/pid')}`;
+  } catch {
+    return '';
+  }
+}
+
+async function lockByFileOrSocket(directory: string, flock: string): Promise<DirectoryLock> {
   const file = openSync(join(directory, LOCK_FILE), 'a', 0o600);
   const result = spawnSync(flock, ['-n', '3'], { stdio: ['ignore', 'ignore', 'ignore', file] });
   if (result.error === undefined && result.status === 0) {

@@ -1,5 +1,13 @@
 import { gzipSync } from 'node:zlib';
-import type { CachedList, CachedObject, Failures, Representation } from './cacher/interfaces.js';
+import type {
+  CachedList,
+  CachedObject,
+  EventFrame,
+  Failures,
+  Representation,
+  WatchEvent,
+  WatchEventType,
+} from './cacher/interfaces.js';
 
 /** A list of given objects, which nothing else keeps. `lastKey` is set if more objects may follow. */
 export class ObjectList implements CachedList {
@@ -36,5 +44,20 @@ export class ObjectList implements CachedList {
 
   gzipChunks(representation: Representation): Iterable<Uint8Array> {
     return this.objects.length === 0 ? [] : [gzipSync(Buffer.concat([...this.chunks(representation)]))];
+  }
+}
+
+/** An event about an object that does not come from the watch cache as it is. */
+export class ObjectEvent implements WatchEvent {
+  readonly initialEventsEnd = false;
+
+  constructor(
+    readonly type: WatchEventType,
+    readonly revision: number,
+    readonly object: CachedObject,
+  ) {}
+
+  encoded(frame: EventFrame): Uint8Array {
+    return frame.encode(this);
   }
 }

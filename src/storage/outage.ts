@@ -41,7 +41,7 @@ export class StoreOutage {
   /** In the order of their arrival. */
   private readonly waiting = new Set<Waiting>();
   private readonly ends = new Set<() => void>();
-  private readonly listeners = new Set<() => void>();
+  private readonly listeners = new Set<(millis: number) => void>();
 
   constructor(private readonly options: StoreOutageOptions) {
     this.answeredAt = options.clock.monotonic();
@@ -92,8 +92,13 @@ export class StoreOutage {
     return `${this.options.store} has not answered for ${Math.round((this.age ?? 0) / 1_000)} s`;
   }
 
-  /** Calls the listener when an outage has ended. */
-  onEnd(listener: () => void): void {
+  /** True if the outage has lasted longer than a failover does. */
+  get lasts(): boolean {
+    return this.away && hasLasted(this.age ?? 0);
+  }
+
+  /** Calls the listener when an outage has ended, with its duration in milliseconds. */
+  onEnd(listener: (millis: number) => void): void {
     this.listeners.add(listener);
   }
 
@@ -127,10 +132,6 @@ export class StoreOutage {
     }
   }
 
-  private get lasts(): boolean {
-    return this.away && (this.age ?? 0) >= FAILOVER_MILLIS;
-  }
-
   private error(): StorageError {
     return new StorageError('unavailable', this.reason, { cause: this.cause, lasting: this.lasts });
   }
@@ -146,7 +147,7 @@ export class StoreOutage {
     this.options.ended(millis);
     for (const resolve of [...this.ends]) resolve();
     this.ends.clear();
-    for (const listener of this.listeners) listener();
+    for (const listener of this.listeners) listener(millis);
   }
 
   private failed(error: unknown): void {
@@ -172,6 +173,9 @@ export class StoreOutage {
     });
   }
 }
+
+/** Reports whether an outage of this duration was more than a failover. */
+export const hasLasted = (millis: number): boolean => millis >= FAILOVER_MILLIS;
 
 /** Reports whether a write that arrived at a time has waited longer than an outage allows. */
 export function hasWaited(outage: Pick<StoreOutage, 'age'>, sinceMillis: number, now: number): boolean {

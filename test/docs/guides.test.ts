@@ -37,7 +37,8 @@ suite(`guides on a standalone server${why}`, () => {
   const folder = scratchFolder(() => guide?.stop() ?? Promise.resolve());
   const names: Record<string, string> = {
     DATA_DIR: join(folder, 'data'),
-    BACKUP: join(folder, 'backup'),
+    BACKUP: join(folder, 'annex.backup'),
+    RESTORED: join(folder, 'restored'),
     KUBECONFIG: join(folder, 'data/admin.kubeconfig'),
   };
   beforeAll(async () => {
@@ -68,9 +69,18 @@ suite(`guides on a standalone server${why}`, () => {
   });
 
   test('backup.md', async () => {
-    await guide?.stop();
-    const [doctor = '', reports = ''] = await follow('backup.md');
-    expect(doctor.match(/^store: ok \(.*at revision \d+\)$/gm)).toHaveLength(2);
+    const printed: string[] = [];
+    for (const { kind, text } of shellBlocks('backup.md')) {
+      if (kind === 'sh') printed.push((await guide?.run(text)) ?? '');
+      if (kind !== 'sh server') continue;
+      // The backup was made while the server ran.
+      await guide?.stop();
+      await guide?.serve(text);
+    }
+    const [, restored = '', reports = ''] = printed;
+    expect(restored).toMatch(/^Restored \d+ objects of revision \d+ /m);
+    expect(restored).toMatch(/^store: ok \(.*at revision \d+\)$/m);
+    expect(restored).toMatch(/^records: ok /m);
     expect(reports.match(/^reports +sample-/gm)?.length).toBeGreaterThan(2);
   });
 });
@@ -95,6 +105,21 @@ suite(`asking${why}`, () => {
     expect(remainingItemCount + 1).toBe(failing?.items.length);
     expect(mention?.items.length).toBeGreaterThan(0);
     expect(namespaces?.items.length).toBeGreaterThan(2);
+  });
+});
+
+suite(`views${why}`, () => {
+  let guide: Guide | undefined;
+  const folder = scratchFolder(() => guide?.stop() ?? Promise.resolve());
+
+  test('views.md', async () => {
+    const names = { DATA_DIR: join(folder, 'data'), KUBECONFIG: join(folder, 'data/admin.kubeconfig') };
+    guide = new Guide(folder, { kubectl: `"${kubectlPath}"` }, { ...names, PORT: await freePort() });
+    const [, query = '', worst = ''] = await followed(guide, 'views.md');
+    const { status } = JSON.parse(query) as { status: { columns: string[]; rows: [string, number, number][] } };
+    expect(status.columns).toEqual(['namespace', 'reports', 'fail']);
+    expect(status.rows).toEqual([['reports', expect.any(Number), expect.any(Number)]]);
+    expect(JSON.parse(worst)).toEqual([[[expect.stringContaining('sample-'), expect.stringContaining('sample-')]]]);
   });
 });
 

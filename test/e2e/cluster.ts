@@ -11,6 +11,7 @@ import { FaultProxy } from '../faults/proxy.js';
 import { Certificates } from './certificates.js';
 import { Daemon } from './daemon.js';
 import { apiserver, controllerManager, etcd, kubeconfig, type Ports, TOKENS, writeAuditPolicy } from './processes.js';
+import { LateEtcd } from './late-etcd.js';
 import { isReady, ServicePort } from './service.js';
 
 export const NAMESPACE = 'annex-system';
@@ -36,6 +37,8 @@ interface TestClusterOptions {
   readonly traced?: boolean;
   /** True if the replicas reach the cluster through proxies that can be cut. */
   readonly proxied?: boolean;
+  /** True if the second kube-apiserver can be made to learn of changes late. */
+  readonly late?: boolean;
 }
 
 export interface Replica {
@@ -72,6 +75,7 @@ export class TestCluster {
   etcd!: Daemon;
   apiserver!: Daemon;
   second: Daemon | undefined;
+  private lateEtcd: LateEtcd | undefined;
   manager!: Daemon;
 
   /**
@@ -121,6 +125,12 @@ export class TestCluster {
   get collector(): OtlpReceiver {
     if (this.receiver === undefined) throw new Error('nothing is traced');
     return this.receiver;
+  }
+
+  /** The etcd of the second kube-apiserver, if the options ask for it. */
+  get late(): LateEtcd {
+    if (this.lateEtcd === undefined) throw new Error('no kube-apiserver is late');
+    return this.lateEtcd;
   }
 
   get service(): ServicePort {
@@ -260,6 +270,7 @@ export class TestCluster {
     this.portOfService?.close();
     await Promise.all(this.daemons.map((daemon) => daemon.stop('SIGKILL')));
     await Promise.all(this.proxies.map((proxy) => proxy.close()));
+    this.lateEtcd?.close();
     await this.set?.dispose();
     this.receiver?.stop();
     rmSync(this.folder, { recursive: true, force: true });
@@ -342,7 +353,9 @@ export class TestCluster {
   }
 
   private async startSecond(): Promise<void> {
-    const ports = { ...this.ports, apiserver: await freePort() };
+    if (this.options.late === true) this.lateEtcd = await LateEtcd.start(this.ports.etcd);
+    const etcdPort = this.lateEtcd?.port ?? this.ports.etcd;
+    const ports = { ...this.ports, etcd: etcdPort, apiserver: await freePort() };
     const program = apiserver(join(TOOLS, 'kube-apiserver'), this.certificates, ports);
     this.second = this.daemon({ ...program, name: 'kube-apiserver-2' });
     this.second.start();

@@ -80,6 +80,10 @@ export class ObjectLiteral extends Opaque {
     return this.fields.size === 0;
   }
 
+  override field(name: string): Value | undefined {
+    return this.fields.get(name);
+  }
+
   equals(other: Value): boolean {
     if (!(other instanceof ObjectLiteral) || other.typeName !== this.typeName) return false;
     if (other.fields.size !== this.fields.size) return false;

@@ -15,6 +15,8 @@ const EXCEPTIONS = ['matchConditions', 'paramKind', 'excludeResourceRules', 'mat
 export interface FenceException {
   readonly user: string;
   readonly version: string;
+  /** Tells the fences of two attempts apart. */
+  readonly attempt?: string;
   /** The names of APIServices that only this user may change meanwhile: whoever removes a route makes the cluster's copy readable. */
   readonly routes?: readonly string[];
 }
@@ -49,6 +51,18 @@ export class Fence {
     const policy = await this.apply(POLICIES, this.policy(through));
     const binding = await this.apply(BINDINGS, this.binding());
     return identityOf([policy, binding]);
+  }
+
+  /** Creates a policy that denies nothing but a Lease that does not exist. Returns by what `isEnforcedBy` finds it; `id` is another one each time. */
+  async rehearse(id: string): Promise<FenceException> {
+    const through = { user: '', version: 'rehearsal', attempt: id };
+    const { spec, ...policy } = this.policy(through);
+    const [, lease] = objectsOf(objectAt(spec as JsonObject, 'matchConstraints')?.['resourceRules']);
+    const validations = [{ expression: 'false', reason: 'Forbidden' }];
+    const matchConstraints = { resourceRules: lease === undefined ? [] : [lease] };
+    await this.apply(POLICIES, { ...policy, spec: { failurePolicy: 'Fail', matchConstraints, validations } });
+    await this.apply(BINDINGS, this.binding());
+    return through;
   }
 
   /** Returns the identity; '' if the policy is missing. */
@@ -93,7 +107,9 @@ export class Fence {
 
   /** The name of the Lease that the policy covers: another one for each exception. */
   private probe(through: FenceException | undefined): string {
-    return through === undefined ? this.name : `${this.name}.${through.version}`;
+    if (through === undefined) return this.name;
+    const { version, attempt } = through;
+    return `${this.name}.${version}${attempt === undefined ? '' : `.${attempt}`}`;
   }
 
   private policy(through: FenceException | undefined): JsonObject {

@@ -12,6 +12,7 @@ import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/m
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Revision } from '../../storage/interfaces.js';
 import type { Clock } from '../../util/clock.js';
+import { GIVEN_UP } from '../protocol/condition.js';
 import { type BackStep, MOVING, type State, stateOf, STATES } from '../protocol/states.js';
 
 /** The record that lets another replica continue a switch. */
@@ -29,11 +30,17 @@ export interface SwitchRecord {
   readonly back: BackStep;
   /** The number of the last back door opened. */
   readonly door: number;
+  /** How often a switch has been given up that is tried again, and when it is, in milliseconds since the epoch; 0 if it is not. */
+  readonly retries: number;
+  readonly retryAt: number;
 }
 
 export const NO_SWITCH: SwitchRecord = {
-  ...{ first: 0, counted: '', countedSince: 0, fence: '', fencedAt: 0, back: '', door: 0 },
+  ...{ first: 0, counted: '', countedSince: 0, fence: '', fencedAt: 0, back: '', door: 0, retries: 0, retryAt: 0 },
 };
+
+/** Of Adoptions that older versions of Annex have created. */
+const MAX_REFUSAL_SECONDS = 10;
 
 /** A condition of an Adoption: type, whether it holds, a reason other than the phase, and a message other than that of the step. */
 export type ConditionUpdate = readonly [type: string, holds: boolean, reason?: string, message?: string];
@@ -109,6 +116,18 @@ export class Journal {
     return objectsOf(objectAt(this.known, 'status')?.['resources']);
   }
 
+  /** How long writes may be refused, in milliseconds. */
+  get maxRefusedMillis(): number {
+    return Number(this.spec['maxWriteRefusalSeconds'] ?? MAX_REFUSAL_SECONDS) * 1000;
+  }
+
+  /** How much of that is left. */
+  get refusableMillis(): number {
+    const { fencedAt } = this.record;
+    const { maxRefusedMillis } = this;
+    return fencedAt === 0 ? maxRefusedMillis : Math.max(0, fencedAt + maxRefusedMillis - this.options.clock.now());
+  }
+
   get spec(): JsonObject {
     return objectAt(this.known, 'spec') ?? {};
   }
@@ -135,7 +154,13 @@ export class Journal {
         ...more,
         phase,
         switch: { ...recordOf(adoption), ...change, back },
-        conditions: conditions(adoption, phase, message, [...own, ...findings], clock.now()),
+        conditions: conditions(
+          adoption,
+          phase,
+          message,
+          [...own.filter(([type]) => !findings.some(([found]) => found === type)), ...findings],
+          clock.now(),
+        ),
       },
     });
     const before = JSON.stringify(this.known['status'] ?? null);
@@ -184,6 +209,14 @@ export const hasFailed = (adoption: KubeObject): boolean =>
   phaseOf(adoption) === 'Failed' &&
   conditionsOf(adoption).some(
     ({ type, observedGeneration }) => type === 'Switched' && observedGeneration === adoption.metadata.generation,
+  );
+
+/** Reports whether a switch was given up that is tried again, for the present spec. */
+export const isTriedAgain = (adoption: KubeObject): boolean =>
+  recordOf(adoption).retryAt > 0 &&
+  conditionsOf(adoption).some(
+    ({ type, reason, observedGeneration }) =>
+      type === 'Switched' && reason === GIVEN_UP && observedGeneration === adoption.metadata.generation,
   );
 
 export function recordOf(adoption: KubeObject): SwitchRecord {

@@ -1,20 +1,18 @@
 import { isConflictOrNotFound } from '../../controllers/errors.js';
 import { sleep } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
-import { type Action, type Command, Machine, type Seen } from '../protocol/transitions.js';
+import { type Action, type Command, type Failure, Machine, type Seen } from '../protocol/transitions.js';
 import { RateLimit } from '../rate-limit.js';
 import type { AdoptedType } from '../rehearsal/definitions.js';
 import { DependentsError } from './external-dependents.js';
 import type { Journal, SwitchRecord } from './journal.js';
-import { type MoveOptions, type Parts, partsOf, RefusedError, type Steps } from './parts.js';
+import { type MoveOptions, type Parts, partsOf, PassedError, RefusedError, type Steps } from './parts.js';
 import { Return } from './return.js';
 import { Source } from './source.js';
 import { Switch } from './switch.js';
 
 const ESTABLISH_MILLIS = 60_000;
 const RETRY_MILLIS = 1_000;
-/** The longest time for which writes are refused while kube-apiservers do not follow the new route. */
-const MAX_FENCED_MILLIS = 120_000;
 
 /** Moves a group from the cluster to Annex, or back, as the machine decides. */
 export class Mover {
@@ -87,14 +85,13 @@ export class Mover {
     const isOver = (): boolean => signal.aborted;
     for (let command = first; command.kind !== 'rest' && !isOver();) {
       try {
-        if (command.kind === 'record') await this.record(command.state);
+        if (command.kind === 'record') await this.record(command);
         else await this.step(command.action, signal);
-        command = this.machine.done(command, { wasRouted: this.wasRouted });
+        command = this.machine.done(command, this.known);
       } catch (error) {
         if (isOver() || isConflictOrNotFound(error)) throw error;
         const isContinued = await this.journal.readAgain();
-        const isRefused = error instanceof RefusedError || error instanceof DependentsError;
-        const next = this.machine.failed(isRefused ? 'refused' : 'failed', await this.seen(isContinued));
+        const next = this.machine.failed(failureOf(error), await this.seen(isContinued));
         if (next === undefined) throw error;
         this.failure = error;
         command = next;
@@ -106,33 +103,36 @@ export class Mover {
     return this.journal.record.back !== '';
   }
 
-  private get wasRouted(): boolean {
-    return this.journal.record.fence !== '';
+  private get known(): Pick<Seen, 'wasRouted' | 'isRetried'> {
+    const { fence, retryAt } = this.journal.record;
+    return { wasRouted: fence !== '', isRetried: retryAt > 0 };
   }
 
   private async seen(isContinued = false): Promise<Seen> {
     const { journal } = this;
     const { state, wantedBy, record } = journal;
-    const isOverdue =
-      state === 'Switching' &&
-      (this.options.clock.now() - record.fencedAt > MAX_FENCED_MILLIS ||
-        (await this.parts.fence.identity()) !== record.fence);
-    return { state, wantedBy, wasRouted: this.wasRouted, isContinued, isOverdue };
+    const isFenced = state === 'Fencing' || state === 'Switching';
+    const isChanged = state === 'Switching' && (await this.parts.fence.identity()) !== record.fence;
+    const isOverdue = isChanged || (isFenced && journal.refusableMillis === 0);
+    return { state, wantedBy, isContinued, isOverdue, ...this.known };
   }
 
-  private async record(state: Extract<Command, { readonly kind: 'record' }>['state']): Promise<void> {
+  private async record({ state, isRetried = false }: Extract<Command, { readonly kind: 'record' }>): Promise<void> {
     switch (state) {
       case 'InSync':
         throw new Error('the rehearsal records this state');
       case 'Returning':
       case 'Closing':
       case 'Routing':
-      case 'Copying':
         return this.back.record(state);
       case 'Served':
         return this.isBack ? this.back.record(state, this.failure) : this.there.record(state);
+      case 'Copying':
+        return this.isBack ? this.back.record(state) : this.there.record(state);
+      case 'GivingUp':
+        return this.there.giveUp(this.failure === undefined ? 'it took too long' : messageOf(this.failure), isRetried);
       default:
-        return this.there.record(state, messageOf(this.failure));
+        return this.there.record(state);
     }
   }
 
@@ -167,4 +167,9 @@ export class Mover {
       await clusterDefinitions.closeBackDoor(await annexDefinitions.list());
     },
   };
+}
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof PassedError) return 'passed';
+  return error instanceof RefusedError || error instanceof DependentsError ? 'refused' : 'failed';
 }

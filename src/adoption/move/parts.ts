@@ -64,3 +64,16 @@ export type Steps = Readonly<Partial<Record<Action, (signal: AbortSignal) => Pro
 
 /** A step that cannot succeed any more. */
 export class RefusedError extends Error {}
+
+/** The cluster has passed the first revision of Annex: the next attempt begins above it. */
+export class PassedError extends Error {}
+
+/** A kube-apiserver has to observe a policy in this fraction of the time for which writes may be refused. */
+const PROMPT_SHARE = 3;
+
+/** Throws if kube-apiservers have taken too long to observe a policy: while writes are refused, they would take as long for each step. */
+export function assertPrompt(tookMillis: number, maxRefusedMillis: number): void {
+  if (tookMillis <= maxRefusedMillis / PROMPT_SHARE) return;
+  const seconds = (tookMillis / 1000).toFixed(1);
+  throw new Error(`kube-apiservers observe a policy only after ${seconds} s: writes would be refused for too long`);
+}

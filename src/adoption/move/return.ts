@@ -1,3 +1,4 @@
+import { TOOK_TOO_LONG } from '../protocol/condition.js';
 import { deepEqual, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { groupOf, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { whoAmI } from '../../client/who-am-i.js';
@@ -22,7 +23,8 @@ import { returnedType, type ReturnedType } from './cluster-copy.js';
 import { DISCOVERED } from './discovery.js';
 import { DependentsError, type DependentsPolicy, ExternalDependents } from './external-dependents.js';
 import { type ConditionUpdate, NO_SWITCH } from './journal.js';
-import { type Parts, RefusedError, type Steps } from './parts.js';
+import { assertPrompt, type Parts, RefusedError, type Steps } from './parts.js';
+import { returnMessage, type ReturnProgress, returnStatus } from './return-progress.js';
 import { ReverseCopier } from './reverse-copier.js';
 
 const PROGRESS_MILLIS = 2_000;
@@ -43,6 +45,8 @@ const GONE_MILLIS = 70_000;
 /** What an attempt knows once its back door is taken. */
 interface Attempt {
   readonly door: string;
+  /** Monotonic milliseconds. */
+  readonly openedAt: number;
   readonly through: FenceException;
   readonly types: readonly ReturnedType[];
   readonly copier: ReverseCopier;
@@ -82,7 +86,7 @@ export class Return {
     endWatches: (signal) => this.endWatches(signal),
     lastCarry: async (signal) => {
       const until = await this.parts.options.backend.currentRevision();
-      await this.attempt.copier.drain(until, 0, LAST_MILLIS, this.within(signal));
+      await this.attempt.copier.drain(until, 0, this.limit(LAST_MILLIS), this.within(signal));
     },
     compareCounts: async () => {
       await this.attempt.copier.assertEqualCounts();
@@ -138,15 +142,19 @@ export class Return {
         stepTimer.begin();
         return;
       case 'Routing':
-        return journal.write(state, {}, 'requests for the group go to the cluster', [], { return: this.status() });
+        return journal.write(state, {}, 'requests for the group go to the cluster', [], {
+          return: returnStatus(this.progress),
+        });
       case 'Served': {
         const wasClosed = journal.state === 'Closing';
+        const isLate = journal.refusableMillis === 0;
         const isOutside = why instanceof DependentsError;
         const findings: ConditionUpdate[] = [
-          ['Returned', false, wasClosed && !isOutside ? 'GivenUp' : 'Refused'],
+          ['Returned', false, isOutside || !wasClosed ? 'Refused' : isLate ? TOOK_TOO_LONG : 'GivenUp'],
           ['DependentsOutside', isOutside && why.areKnown, isOutside && !why.areKnown ? 'Unknown' : 'Looked'],
         ];
-        const message = `Annex continues to serve the group: ${messageOf(why)}`;
+        const again = isLate && wasClosed && !isOutside ? '; it is tried again in five minutes' : '';
+        const message = `Annex continues to serve the group: ${messageOf(why)}${again}`;
         return journal.write(state, { fencedAt: 0 }, message, findings);
       }
       case 'Copying': {
@@ -183,6 +191,11 @@ export class Return {
     return (this.externalDependents ??= new ExternalDependents({ client, backend, group, policy, adoption }));
   }
 
+  /** The limit of a step while writes are refused. */
+  private limit(millis: number): number {
+    return Math.min(millis, this.parts.journal.refusableMillis);
+  }
+
   private within(signal: AbortSignal): AbortSignal {
     return AbortSignal.any([signal, this.over.signal]);
   }
@@ -198,13 +211,14 @@ export class Return {
     const door = backDoor(number);
     const definitions = await annexDefinitions.list();
     const types = definitions.map(returnedType);
-    const through = { user: await whoAmI(client), version: door, routes: [...new Set(definitions.flatMap(routesOf))] };
+    const routes = [...new Set(definitions.flatMap(routesOf))];
+    const through = { user: await whoAmI(client), version: door, attempt: String(clock.now()), routes };
     const { first } = journal.record;
     const within = this.within(signal);
     const raise = this.skipsRaise ? undefined : (above: number): Promise<void> => this.raiser.raiseAbove(above, within);
     const rate = new RateLimit(clock, copyRate);
     const copier = new ReverseCopier({ backend, client, clock, rate, group, door, types, first, raise });
-    this.found = { door, through, types, copier };
+    this.found = { door, openedAt: clock.monotonic(), through, types, copier };
   }
 
   /** Keeps the copy closed to everybody else, and the back door open. */
@@ -216,13 +230,18 @@ export class Return {
     await clusterDefinitions.openBackDoor(door, await annexDefinitions.list());
   };
 
+  /** Every kube-apiserver has to observe the fence of this attempt within a fraction of the time for which writes may be refused. */
   private async awaitDoor(signal: AbortSignal): Promise<void> {
-    const { clusterDefinitions, fence, options } = this.parts;
-    const { door, through, types } = this.attempt;
+    const { clusterDefinitions, fence, journal, options } = this.parts;
+    const { clock, servers } = options;
+    const { door, openedAt, through, types } = this.attempt;
+    const within = this.within(signal);
+    const isFenced = (server: KubeApiserver): Promise<boolean> => fence.isEnforcedBy(server, through);
+    await servers.everywhere('the fence', isFenced, DOOR_MILLIS, within);
+    assertPrompt(clock.monotonic() - openedAt, journal.maxRefusedMillis);
     const plurals = types.map(({ plural }) => plural);
-    const isOpen = async (server: KubeApiserver): Promise<boolean> =>
-      (await fence.isEnforcedBy(server, through)) && clusterDefinitions.isOpen(server, door, plurals);
-    await options.servers.everywhere('opening its copy', isOpen, DOOR_MILLIS, this.within(signal));
+    const isOpen = (server: KubeApiserver): Promise<boolean> => clusterDefinitions.isOpen(server, door, plurals);
+    await servers.everywhere('opening its copy', isOpen, DOOR_MILLIS, within);
   }
 
   /** Brings the cluster's copy up to date with Annex, which takes writes meanwhile. */
@@ -313,7 +332,7 @@ export class Return {
         // A replica that wrongly believed to lead may have closed it.
         await annexDefinitions.setStage('Served');
         await hold();
-        await journal.reportProgress(this.progressMessage(), { return: this.status() });
+        await journal.reportProgress(returnMessage(this.progress), { return: returnStatus(this.progress) });
       } catch (error) {
         options.onError(error);
         if (!journal.isReturnWanted || journal.state !== 'Returning') this.over.abort();
@@ -327,7 +346,7 @@ export class Return {
     const isThere = (stages: Readonly<Record<string, string>>): boolean =>
       types.every(({ resource }) => stages[resource] === stage);
     const { replicas } = this.parts.options;
-    await replicas.everywhere('the end of writes', isThere, STAGE_MILLIS, this.within(signal), GONE_MILLIS);
+    await replicas.everywhere('the end of writes', isThere, this.limit(STAGE_MILLIS), this.within(signal), GONE_MILLIS);
   }
 
   private async endWatches(signal: AbortSignal): Promise<void> {
@@ -356,31 +375,9 @@ export class Return {
     return this.parts.journal.spec['skipRaise'] === true;
   }
 
-  private progressMessage(): string {
-    const { from, to, reached, secondsLeft } = this.raiser.progress;
-    if (reached < to) {
-      const left = secondsLeft === undefined ? '' : `, which takes about ${secondsLeft} s more`;
-      return `Annex accepts writes; small writes raise the cluster's revision from ${from} to ${to}${left}`;
-    }
-    if (this.isLoading) return 'Annex accepts writes; kube-apiservers load the objects of the group';
-    const { done = 0, left = 0, trouble = '' } = this.found?.copier.progress ?? {};
-    const why = trouble === '' ? '' : `; ${trouble}`;
-    return `Annex accepts writes; ${done} objects have been copied back, ${left} remain${why}`;
-  }
-
-  private status(): JsonObject {
-    const { done = 0, left = 0, refused = 0, lowered = 0 } = this.found?.copier.progress ?? {};
-    const { from, to, reached, secondsLeft } = this.raiser.progress;
-    const carried = {
-      carried: done,
-      left,
-      refused,
-      born: this.found?.copier.createdInAnnex.size ?? 0,
-      loweredGenerations: lowered,
-    };
-    if (this.skipsRaise) return carried;
-    const raised = { raiseFrom: from, raiseTo: to, raised: reached };
-    return { ...carried, ...raised, ...(secondsLeft !== undefined && { raiseSecondsLeft: secondsLeft }) };
+  private get progress(): ReturnProgress {
+    const { raiser, isLoading, skipsRaise } = this;
+    return { copier: this.found?.copier, raiser, isLoading, skipsRaise };
   }
 
   /** Throws if the return is no longer wanted, or if another replica has continued it. */
@@ -390,6 +387,9 @@ export class Return {
     await journal.read();
     if (journal.state !== state) throw new Error(`the state is ${journal.state}, not ${state}`);
     if (!journal.isReturnWanted) throw new RefusedError('the return is no longer wanted');
+    // Once requests go to the cluster, the return is completed: there is no way back then.
+    if (state === 'Closing' && journal.refusableMillis === 0)
+      throw new Error('writes have been refused for as long as they may be');
   }
 }
 

@@ -1,4 +1,5 @@
-import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { GIVEN_UP } from '../protocol/condition.js';
+import { formatTime, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Revision } from '../../storage/interfaces.js';
 import { isOnMainLog } from '../../storage/routed-backend.js';
 import { sleep } from '../../util/clock.js';
@@ -19,8 +20,8 @@ import { type AdoptedType, adoptedType, refusalReason } from '../rehearsal/defin
 import type { Stages } from '../replica-stages.js';
 import { DISCOVERED } from './discovery.js';
 import { ChangeFollower } from './follower.js';
-import type { SwitchRecord } from './journal.js';
-import { type Parts, RefusedError, type Steps } from './parts.js';
+import { type ConditionUpdate, type SwitchRecord } from './journal.js';
+import { assertPrompt, type Parts, PassedError, RefusedError, type Steps } from './parts.js';
 
 /** By then, every write that began before all kube-apiservers counted has ended: their request timeout, plus a margin. */
 const COUNTED_MILLIS = 65_000;
@@ -33,6 +34,10 @@ const STAGE_MILLIS = 20_000;
 const ROUTE_MILLIS = 30_000;
 const RETURN_MILLIS = 120_000;
 const POLL_MILLIS = 500;
+/** When a switch is tried again that was given up once, twice and so on. */
+const RETRY_AFTER_MILLIS = [15_000, 30_000, 60_000, 120_000, 300_000];
+/** Nothing is refused. */
+const NO_FENCE = { fence: '', fencedAt: 0 };
 
 /** The steps of moving a group from the cluster to Annex, and of giving that up. */
 export class Switch {
@@ -57,6 +62,7 @@ export class Switch {
     createDefinitions: (signal) => this.parts.annexDefinitions.create(this.crds, ESTABLISH_MILLIS, signal),
     awaitReplicas: (signal) => this.awaitReplicas(signal),
     follow: (signal) => this.follow(signal),
+    rehearseFence: (signal) => this.rehearseFence(signal),
     check: () => this.check(),
     compareRevisions: () => this.compareRevisions(),
     putFence: async () => {
@@ -64,12 +70,17 @@ export class Switch {
     },
     awaitFence: async (signal) => {
       const { fence, stepTimer, options } = this.parts;
-      await options.servers.everywhere('the fence', (server) => fence.isEnforcedBy(server), FENCE_MILLIS, signal);
+      await options.servers.everywhere(
+        'the fence',
+        (server) => fence.isEnforcedBy(server),
+        this.within(FENCE_MILLIS),
+        signal,
+      );
       stepTimer.end('the fence');
     },
     drain: (signal) => this.drain(signal),
     carryOver: async (signal) => {
-      await this.follower?.finish(CATCH_UP_MILLIS, signal);
+      await this.follower?.finish(this.within(CATCH_UP_MILLIS), signal);
       this.parts.stepTimer.end('last changes');
     },
     compareFence: () => this.compareFence(),
@@ -99,7 +110,9 @@ export class Switch {
       const { fence, journal } = this.parts;
       await fence.remove();
       // A leader that continues here must not refuse writes again.
-      if (journal.record.fence !== '') await journal.write('GivingUp', { fence: '' }, journal.message);
+      const { fence: before, fencedAt } = journal.record;
+      if (before !== '' || fencedAt !== 0)
+        await journal.write('GivingUp', NO_FENCE, journal.message, [['Ready', true]]);
     },
     unmark: () => this.parts.clusterDefinitions.unmark(),
     stopCounting: () => this.inFlightWrites.remove(),
@@ -120,13 +133,21 @@ export class Switch {
     this.follower = undefined;
   }
 
-  /** Records a state. `why`: what has failed, if it follows from a failure. */
-  async record(
-    state: 'Preparing' | 'Fencing' | 'Switching' | 'Served' | 'GivingUp' | 'Failed',
-    why = '',
-  ): Promise<void> {
+  /** Records that the switch is given up, and when it is tried again. */
+  async giveUp(why: string, isRetried: boolean): Promise<void> {
+    const { journal, options } = this.parts;
+    const { retries } = journal.record;
+    const wait = RETRY_AFTER_MILLIS[Math.min(retries, RETRY_AFTER_MILLIS.length - 1)] ?? 0;
+    const change = isRetried
+      ? { retries: retries + 1, retryAt: options.clock.now() + wait }
+      : { retries: 0, retryAt: 0 };
+    await journal.write('GivingUp', change, `the switch is given up: ${why}`);
+  }
+
+  /** Records a state. */
+  async record(state: 'Preparing' | 'Fencing' | 'Switching' | 'Served' | 'Copying' | 'Failed'): Promise<void> {
     const { journal, options, stepTimer } = this.parts;
-    const { fencedAt } = journal.record;
+    const { fencedAt, retryAt } = journal.record;
     switch (state) {
       case 'Preparing':
         return journal.write(state, {}, 'Annex takes over the copy; the cluster accepts writes');
@@ -148,13 +169,32 @@ export class Switch {
         stepTimer.end('the definitions');
         const seconds = ((options.clock.now() - fencedAt) / 1000).toFixed(1);
         const message = `Annex serves the group; writes were refused for ${seconds} s${stepTimer.text}`;
-        return journal.write(state, { fencedAt: 0 }, message);
+        return journal.write(state, { fencedAt: 0, retries: 0, retryAt: 0 }, message);
       }
-      case 'GivingUp':
-        return journal.write(state, {}, `the switch is given up: ${why}`);
+      case 'Copying': {
+        const message = `${journal.message}; it is tried again after ${formatTime(retryAt)}`;
+        const findings: ConditionUpdate[] = [['Switched', false, GIVEN_UP, message], DISCOVERED];
+        return journal.write(state, { ...NO_FENCE, first: 0 }, message, findings);
+      }
       case 'Failed':
-        return journal.write(state, { first: 0, fence: '', fencedAt: 0 }, journal.message, [DISCOVERED]);
+        return journal.write(state, { ...NO_FENCE, first: 0 }, journal.message, [DISCOVERED]);
     }
+  }
+
+  /** The limit of a step while writes are refused. The end of the refusal has limits of its own. */
+  private within(millis: number): number {
+    const { journal } = this.parts;
+    return journal.state === 'GivingUp' ? millis : Math.min(millis, journal.refusableMillis);
+  }
+
+  /** Verifies that every kube-apiserver observes a policy in a fraction of the time for which writes may be refused. */
+  private async rehearseFence(signal: AbortSignal): Promise<void> {
+    const { fence, journal, options } = this.parts;
+    const { clock, servers } = options;
+    const began = clock.monotonic();
+    const through = await fence.rehearse(String(clock.now()));
+    await servers.everywhere('a policy', (server) => fence.isEnforcedBy(server, through), FENCE_MILLIS, signal);
+    assertPrompt(clock.monotonic() - began, journal.maxRefusedMillis);
   }
 
   private async countWrites(signal: AbortSignal): Promise<void> {
@@ -246,7 +286,7 @@ export class Switch {
       if (zeros === undefined) seen.set(server, (zeros = new Set()));
       return this.inFlightWrites.isDrained(server, zeros);
     };
-    await this.parts.options.servers.everywhere('writes under way', ended, DRAIN_MILLIS, signal);
+    await this.parts.options.servers.everywhere('writes under way', ended, this.within(DRAIN_MILLIS), signal);
     this.parts.stepTimer.end('writes under way');
   }
 
@@ -267,7 +307,7 @@ export class Switch {
     const { first } = this.parts.journal.record;
     const now = await clusterRevision(this.parts.options.client);
     if (now >= first)
-      throw new RefusedError(
+      throw new PassedError(
         `the cluster is already at revision ${now}, but Annex began at ${first}: the cluster writes more than expected`,
       );
   }
@@ -294,7 +334,7 @@ export class Switch {
     const definitions = await annexDefinitions.list();
     const { first } = journal.record;
     const isRouted = (server: KubeApiserver): Promise<boolean> => routedToAnnex(server, definitions, first);
-    await options.servers.everywhere('the route', isRouted, ROUTE_MILLIS, signal);
+    await options.servers.everywhere('the route', isRouted, this.within(ROUTE_MILLIS), signal);
     stepTimer.end('the route');
   }
 

@@ -4,14 +4,14 @@ import { type State, stateOf, STATES } from './states.js';
 import { type Command, type Failure, Machine, type Seen, TRANSITIONS, without } from './transitions.js';
 
 const seen = (state: State, more: Partial<Seen> = {}): Seen => ({
-  ...{ state, wantedBy: 'Annex', wasRouted: false, isContinued: false, isOverdue: false },
+  ...{ state, wantedBy: 'Annex', wasRouted: false, isContinued: false, isOverdue: false, isRetried: false },
   ...more,
 });
 
 /** Carries out everything; returns the steps, and the states in brackets. */
-function runs(machine: Machine, first: Command, wasRouted = false): string[] {
+function runs(machine: Machine, first: Command, wasRouted = false, isRetried = false): string[] {
   const done: string[] = [];
-  for (let command = first; command.kind !== 'rest'; command = machine.done(command, { wasRouted }))
+  for (let command = first; command.kind !== 'rest'; command = machine.done(command, { wasRouted, isRetried }))
     done.push(command.kind === 'record' ? `[${command.state}]` : command.action);
   return done;
 }
@@ -58,16 +58,35 @@ test('a group rests where it is wanted', () => {
 
 test('a switch that is given up raises revisions only if clients may have been routed to Annex', () => {
   const machine = new Machine();
-  expect(runs(machine, machine.begin(seen('GivingUp')))).not.toContain('raiseAboveShown');
+  const unrouted = runs(machine, machine.begin(seen('GivingUp')));
+  expect(unrouted).not.toContain('raiseAboveShown');
   const routed = runs(machine, machine.begin(seen('GivingUp', { wasRouted: true })), true);
   expect(routed.indexOf('awaitFence')).toBeLessThan(routed.indexOf('raiseAboveShown'));
   expect(routed.indexOf('raiseAboveShown')).toBeLessThan(routed.indexOf('serve'));
   expect(routed.at(-1)).toBe('[Failed]');
 });
 
+test('a switch that fails while writes are refused lifts the fence first, and is tried again', () => {
+  expect(fails('Fencing', 'failed')).toEqual({ kind: 'record', state: 'GivingUp', isRetried: true });
+  // The next attempt begins above the revision that the cluster has passed.
+  expect(fails('Preparing', 'passed')).toMatchObject({ isRetried: true });
+  expect(fails('Fencing', 'refused')).toEqual({ kind: 'record', state: 'GivingUp', isRetried: false });
+  expect(fails('Fencing', 'failed', { wantedBy: undefined })).toMatchObject({ isRetried: false });
+  const machine = new Machine();
+  const order = runs(machine, machine.begin(seen('GivingUp', { isRetried: true })), false, true);
+  expect(order[0]).toBe('removeFence');
+  expect(order.at(-1)).toBe('[Copying]');
+});
+
+test('a leader that finds a fence that has stood for too long gives up', () => {
+  const command = new Machine().begin(seen('Fencing', { isOverdue: true }));
+  expect(command).toEqual({ kind: 'record', state: 'GivingUp', isRetried: true });
+});
+
 test.each<[State, Failure, Partial<Seen>, string | undefined]>([
   ['Preparing', 'failed', {}, undefined],
   ['Preparing', 'refused', {}, 'GivingUp'],
+  ['Preparing', 'passed', {}, 'GivingUp'],
   ['Fencing', 'failed', {}, 'GivingUp'],
   ['Switching', 'failed', {}, undefined],
   ['Switching', 'failed', { isOverdue: true }, 'GivingUp'],

@@ -9,6 +9,7 @@ export type Action =
   | 'createDefinitions'
   | 'awaitReplicas'
   | 'follow'
+  | 'rehearseFence'
   | 'check'
   | 'compareRevisions'
   | 'putFence'
@@ -77,12 +78,12 @@ export type Guard =
 export interface Step {
   readonly action: Action;
   readonly guard?: Guard;
-  /** Only if clients may have been routed to Annex. */
-  readonly ifRouted?: true;
+  /** Only if clients may have been routed to Annex, or only if none has been. */
+  readonly ifRouted?: boolean;
 }
 
-/** Why a step failed. Refused: it cannot succeed any more. */
-export type Failure = 'failed' | 'refused';
+/** Why a step failed. Refused: it cannot succeed any more. Passed: it cannot in this attempt, because the cluster has passed Annex's first revision. */
+export type Failure = 'failed' | 'refused' | 'passed';
 
 /** What the leader sees when a step has failed, or when it begins. */
 export interface Seen {
@@ -94,8 +95,10 @@ export interface Seen {
   readonly wasRouted: boolean;
   /** Another leader has continued since this one has read or recorded the state. */
   readonly isContinued: boolean;
-  /** Writes have been refused for as long as they may be, or the fence is not the recorded one any more. */
+  /** Writes have been refused for as long as they may be, or, in Switching, the fence is not the recorded one any more. */
   readonly isOverdue: boolean;
+  /** The switch that is given up is tried again by itself. */
+  readonly isRetried: boolean;
 }
 
 /**
@@ -107,13 +110,14 @@ type Program = State | 'Staying' | 'Holding';
 interface Row {
   readonly steps: readonly Step[];
   /** The state that follows the last step; undefined if the group rests. */
-  readonly then?: State;
+  readonly then?: State | ((seen: Pick<Seen, 'isRetried'>) => State);
   /** Returns what follows a failed step; undefined if it is repeated. */
   readonly failed?: (failure: Failure, seen: Seen) => State | 'Staying' | undefined;
 }
 
 const step = (action: Action, guard?: Guard): Step => ({ action, ...(guard !== undefined && { guard }) });
 const ifRouted = (action: Action, guard?: Guard): Step => ({ ...step(action, guard), ifRouted: true });
+const unlessRouted = (action: Action): Step => ({ ...step(action), ifRouted: false });
 
 /** One row for each state: what is done, in this order, what follows, and what follows a failure. */
 export type Table = Readonly<Record<Program, Row>>;
@@ -130,11 +134,13 @@ export const TRANSITIONS: Table = {
       step('createDefinitions'),
       step('awaitReplicas'),
       step('follow'),
+      // What can wait for a slow kube-apiserver waits before writes are refused.
+      step('rehearseFence'),
       step('check'),
       step('compareRevisions', 'below'),
     ],
     then: 'Fencing',
-    failed: (failure) => (failure === 'refused' ? 'GivingUp' : undefined),
+    failed: (failure) => (failure === 'failed' ? undefined : 'GivingUp'),
   },
   Fencing: {
     steps: [
@@ -165,12 +171,14 @@ export const TRANSITIONS: Table = {
       step('compareDefinitions'),
     ],
     then: 'Served',
-    failed: (failure, { isOverdue }) => (failure === 'refused' || isOverdue ? 'GivingUp' : undefined),
+    failed: (failure, { isOverdue }) => (failure !== 'failed' || isOverdue ? 'GivingUp' : undefined),
   },
   Served: { steps: [step('openGate'), step('stopCounting')] },
   // First the cluster serves reads again, then it takes writes.
   GivingUp: {
     steps: [
+      // No client reads the copy of Annex: the cluster takes writes at once.
+      unlessRouted('removeFence'),
       // The fence may have been removed: writes must stay refused while some clients still read the copy.
       ifRouted('putFence', 'fence'),
       ifRouted('awaitFence', 'fence'),
@@ -181,13 +189,13 @@ export const TRANSITIONS: Table = {
       step('leave'),
       step('awaitLeft'),
       step('awaitRouteBack', 'everyRoute'),
+      step('removeFence'),
       step('removeDefinitions'),
       step('discardCopy'),
-      step('removeFence'),
       step('discover', 'discovered'),
       step('unmark'),
     ],
-    then: 'Failed',
+    then: ({ isRetried }) => (isRetried ? 'Copying' : 'Failed'),
   },
   Failed: { steps: [] },
   // Annex takes writes: what fails is repeated, because it blocks no client.
@@ -265,16 +273,28 @@ const BEGINS: Readonly<Partial<Record<State, Program>>> = { Fencing: 'Preparing'
 /** What the leader does next: a step, the record of a state, or nothing, until the state or the spec changes. */
 export type Command =
   | { readonly kind: 'step'; readonly action: Action }
-  | { readonly kind: 'record'; readonly state: State }
+  | {
+      readonly kind: 'record';
+      readonly state: State;
+      /** A switch that is given up is tried again. */
+      readonly isRetried?: boolean;
+    }
   | { readonly kind: 'rest' };
 
 const REST: Command = { kind: 'rest' };
+
+/** What cannot succeed is not tried again before the spec changes. */
+const givingUp = (failure: Failure, { wantedBy }: Seen): Command => ({
+  kind: 'record',
+  state: 'GivingUp',
+  isRetried: failure !== 'refused' && wantedBy === 'Annex',
+});
 
 /** Decides what a leader does, from what it has done and seen. It has no clock, and performs nothing. */
 export class Machine {
   private program: Program = 'Copying';
   private at = 0;
-  private wasRouted = false;
+  private seen: Pick<Seen, 'wasRouted' | 'isRetried'> = { wasRouted: false, isRetried: false };
 
   constructor(private readonly table: Table = TRANSITIONS) {}
 
@@ -284,6 +304,7 @@ export class Machine {
     if (state === 'InSync' && wantedBy !== 'Annex') return REST;
     if (state === 'Served' && wantedBy !== 'Cluster') return REST;
     if (state === 'Served') return { kind: 'record', state: 'Returning' };
+    if (state === 'Fencing' && seen.isOverdue) return givingUp('failed', seen);
     return this.enter(BEGINS[state] ?? state, seen);
   }
 
@@ -293,7 +314,7 @@ export class Machine {
   }
 
   /** A step is done, or a state is recorded. */
-  done(command: Command, seen: Pick<Seen, 'wasRouted'>): Command {
+  done(command: Command, seen: Pick<Seen, 'wasRouted' | 'isRetried'>): Command {
     if (command.kind === 'record') return this.enter(command.state, seen);
     this.at++;
     return this.next();
@@ -304,12 +325,13 @@ export class Machine {
     const isOver = seen.isContinued || this.program === 'Staying' || this.program === 'Holding';
     const next = isOver ? undefined : this.table[seen.state].failed?.(failure, seen);
     if (next === undefined) return undefined;
-    return next === 'Staying' ? this.enter(next, seen) : { kind: 'record', state: next };
+    if (next === 'Staying') return this.enter(next, seen);
+    return next === 'GivingUp' ? givingUp(failure, seen) : { kind: 'record', state: next };
   }
 
-  private enter(program: Program, { wasRouted }: Pick<Seen, 'wasRouted'>): Command {
+  private enter(program: Program, { wasRouted, isRetried }: Pick<Seen, 'wasRouted' | 'isRetried'>): Command {
     this.program = program;
-    this.wasRouted = wasRouted;
+    this.seen = { wasRouted, isRetried };
     this.at = 0;
     return this.next();
   }
@@ -317,9 +339,10 @@ export class Machine {
   private next(): Command {
     const { steps, then } = this.table[this.program];
     let found = steps[this.at];
-    while (found?.ifRouted === true && !this.wasRouted) found = steps[++this.at];
+    while (found?.ifRouted !== undefined && found.ifRouted !== this.seen.wasRouted) found = steps[++this.at];
     if (found !== undefined) return { kind: 'step', action: found.action };
-    return then === undefined ? REST : { kind: 'record', state: then };
+    if (then === undefined) return REST;
+    return { kind: 'record', state: typeof then === 'string' ? then : then(this.seen) };
   }
 }
 

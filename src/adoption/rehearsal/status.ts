@@ -1,3 +1,4 @@
+import { GIVEN_UP } from '../protocol/condition.js';
 import { conditionsOf, transitionTime } from '../../apimachinery/meta/conditions.js';
 import { type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../apimachinery/meta/meta.js';
@@ -34,18 +35,21 @@ export function statusOf(
   const { resources } = progress;
   const before = conditionsOf(adoption);
   const generation = adoption.metadata.generation ?? 0;
-  // The outcome of an earlier return is kept.
-  const returned = before.filter(({ type }) => type === 'Returned');
+  // The outcome of an earlier return is kept, and that of a switch that is tried again.
+  const kept = before.filter(
+    ({ type, reason, observedGeneration }) =>
+      type === 'Returned' || (type === 'Switched' && reason === GIVEN_UP && observedGeneration === generation),
+  );
   const wayBack = objectAt(objectAt(adoption, 'status'), 'return');
   const phase = progress.problem !== '' ? 'Failed' : isInSync(progress) ? 'InSync' : 'Copying';
-  const conditions = [...progressConditions(progress), ...readiness, ...beforeSwitch(phase)].map(
-    ([type, holds, reason, message]) => {
+  const conditions = [...progressConditions(progress), ...readiness, ...beforeSwitch(phase)]
+    .filter(([type]) => !kept.some((one) => one['type'] === type))
+    .map(([type, holds, reason, message]) => {
       const status = holds ? 'True' : 'False';
       const old = before.find((one) => one['type'] === type);
       const lastTransitionTime = transitionTime(old, status, now);
       return { type, status, reason, message, lastTransitionTime, observedGeneration: generation };
-    },
-  );
+    });
   const sum = (of: (state: CopyState) => number): number => resources.reduce((all, { copy }) => all + of(copy), 0);
   const lag = Math.max(0, ...resources.map(({ copy }) => copy.lagSeconds));
   return {
@@ -56,7 +60,7 @@ export function statusOf(
     leader: progress.leader,
     resources: resources.map(resourceStatus),
     ...(wayBack !== undefined && { return: wayBack }),
-    conditions: [...conditions, ...returned],
+    conditions: [...conditions, ...kept],
   };
 }
 

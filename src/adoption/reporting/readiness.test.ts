@@ -31,6 +31,7 @@ function setUp(admissionFromCluster = true) {
     listed: true,
     mayDelete: true,
     deleted: [] as string[],
+    refusing: false,
   };
   const answer = (method: string, path: string, body?: JsonObject): JsonObject | undefined => {
     state.asked++;
@@ -64,7 +65,11 @@ function setUp(admissionFromCluster = true) {
         const resources = state.listed ? [{ resource: 'widgets' }] : [];
         const groups = [{ metadata: { name: GROUP }, versions: [{ version: 'v1', resources }] }];
         const nobody = (): Promise<never> => Promise.reject(new Error('nobody is asked'));
-        await holds({ call: nobody, plain: nobody, discovery: () => Promise.resolve(groups) });
+        const plain = () =>
+          state.refusing
+            ? Promise.reject(new Error('connect ECONNREFUSED 10.0.0.1:6443'))
+            : Promise.resolve({ status: 200, text: 'ok', headers: {} });
+        await holds({ call: nobody, plain, discovery: () => Promise.resolve(groups) });
       },
     },
   });
@@ -156,4 +161,13 @@ test('without admission from the cluster, its policies are not enforced', async 
   expect((await said())['AdmissionEnforced']).toBe(
     'false NotEnforced: when Annex serves the group, these are not enforced: ValidatingAdmissionPolicy/colours (--admission-from-cluster=false)',
   );
+});
+
+test('a kube-apiserver in the endpoints that refuses connections is named, and asked again soon', async () => {
+  const { clock, state, said } = setUp();
+  state.refusing = true;
+  expect((await said())['Switchable']).toBe('false KubeAPIServerUnreachable: connect ECONNREFUSED 10.0.0.1:6443');
+  state.refusing = false;
+  clock.advance(5_000);
+  expect((await said())['Switchable']).toMatch(/^true/);
 });

@@ -55,10 +55,27 @@ export class ReadinessChecker {
     } catch (error) {
       statements = [condition('Switchable', false, 'ClusterError', messageOf(error))];
     }
+    if (statements.some(([type, holds]) => type === 'Switchable' && holds)) {
+      const unreachable = await this.unreachable();
+      const found = condition('Switchable', false, 'KubeAPIServerUnreachable', unreachable);
+      if (unreachable !== '') statements = statements.map((one) => (one[0] === 'Switchable' ? found : one));
+    }
     const discovered = await this.discovered(types, last?.unlisted ?? 0);
     statements = [...statements, ...discovered.statements];
     this.lastChecks.set(group, { at: clock.monotonic(), statements, unlisted: discovered.unlisted });
     return statements;
+  }
+
+  /** Returns which kube-apiserver cannot be reached, and why; '' if each can, or if Annex may not look for them. The switch asks each of them. */
+  private async unreachable(): Promise<string> {
+    const responds = async (server: KubeApiserver): Promise<boolean> =>
+      (await server.plain('GET', '/livez')).status > 0;
+    try {
+      await this.options.servers.everywhere('the switch asks each kube-apiserver', responds, 0, NEVER_ABORTED);
+      return '';
+    } catch (error) {
+      return error instanceof ClusterError ? '' : messageOf(error);
+    }
   }
 
   /** Reports whether every kube-apiserver lists the resources of the group; nothing if Annex may not look at each. Has those look again that do not. */

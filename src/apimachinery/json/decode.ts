@@ -59,8 +59,11 @@ const ESCAPED_KEY = /\\.[^"\\]*"\s*:/;
 /**
  * Parses a text that the server has written. Numbers of up to 15 digits are exact in JavaScript's own parser, which is several times faster.
  */
-export function parseWritten(text: string): JsonValue {
-  if (LONG_INTEGER.test(text)) return parseJson(text);
+export const parseWritten = (text: string): JsonValue =>
+  LONG_INTEGER.test(text) ? parseJson(text) : parseWithFloats(text);
+
+/** Parses a text as JavaScript does, with numbers that are floats, but reads keys with escapes right. */
+export function parseWithFloats(text: string): JsonValue {
   const value = JSON.parse(text) as JsonValue;
   return text.includes('\\') && ESCAPED_KEY.test(text) && mayBeMisread(value)
     ? new ExactParser(text, {}).parse()

@@ -1,9 +1,10 @@
-import { decodeDetailed, parseJson, parsePlainJson, parseWritten } from './decode.js';
+import { decodeDetailed, parseJson, parsePlainJson, parseWithFloats, parseWritten } from './decode.js';
 import type { JsonObject } from './json.js';
 
 const parsers = {
   parseJson,
   parseWritten,
+  parseWithFloats,
   parsePlainJson,
   decodeDetailed: (text: string) => decodeDetailed(text, { strict: true }).value,
 };

@@ -22,8 +22,9 @@ export function uninstallCheckCommand(clock: Clock): Command {
     .action(async ({ kubeconfig }: { readonly kubeconfig: string }) => {
       const groups = await withCluster(kubeconfig, clock, adoptedGroups);
       if (groups.length === 0) return;
+      const back = groups.map((group) => `annex release ${group}`).join(', ');
       throw new Error(
-        `Annex serves ${groups.join(', ')}, moved here from the cluster, and without Annex no server would. To uninstall anyway: first helm upgrade with adoption.leaveOnUninstall=true, or helm uninstall --no-hooks`,
+        `Annex serves ${groups.join(', ')}, moved here from the cluster, and without Annex no server would. Move it back first: ${back}. To uninstall anyway: first helm upgrade with adoption.leaveOnUninstall=true, or helm uninstall --no-hooks. To keep the release: helm rollback, with the newest revision of helm history`,
       );
     });
 }

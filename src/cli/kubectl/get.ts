@@ -21,24 +21,32 @@ import { itemsOf, namespaceOf, refuseNames, type Selected, selected, withSelecti
 import { run, serverCommand, type Session } from './session.js';
 import { follow } from './watch.js';
 
+const withGetFlags = (command: Command): Command =>
+  withOutput(withQuestion(withSelection(command)))
+    .argument('<type>', 'Type, types separated by commas, or TYPE/NAME.')
+    .argument('[names...]', 'Names, or more of TYPE/NAME.')
+    .option('--chunk-size <number>', 'Objects of one request; 0 gets all in one.', wholeNumber, 500)
+    .option('--output-watch-events', 'Shows the type of each event of a watch.');
+
 /** `kubectl annex get` */
 export function getCommand(clock: Clock): Command {
-  const command = serverCommand(
-    'get',
-    'Shows objects: all of a type, those that a question is about, or those that are named.',
-  )
-    .argument('<type>', 'Type, types separated by commas, or TYPE/NAME.')
-    .argument('[names...]', 'Names, or more of TYPE/NAME.');
-  return withOutput(withQuestion(withSelection(command)))
+  const about = 'Shows objects: all of a type, those that --where selects, or those that are named.';
+  return withGetFlags(serverCommand('get', about))
     .option('--limit <number>', 'At most this many objects.', wholeNumber)
-    .option('--chunk-size <number>', 'Objects of one request; 0 gets all in one.', wholeNumber, 500)
     .option('-w, --watch', 'Shows changes after the list.')
     .option('--watch-only', 'Shows changes without the list.')
-    .option('--output-watch-events', 'Shows the type of each event of a watch.')
     .option('--ignore-not-found', 'An object that does not exist is no error.')
     .action((type: string, names: readonly string[], flags: GetFlags) =>
       run(flags, clock, (session) => get(session, [type, ...names], flags)),
     );
+}
+
+/** `kubectl annex watch` */
+export function watchCommand(clock: Clock): Command {
+  return withGetFlags(serverCommand('watch', 'Shows objects and then their changes: get --watch.')).action(
+    (type: string, names: readonly string[], flags: GetFlags) =>
+      run(flags, clock, (session) => get(session, [type, ...names], { ...flags, watch: true })),
+  );
 }
 
 async function get(session: Session, args: readonly string[], flags: GetFlags): Promise<void> {

@@ -39,12 +39,15 @@ export const withOutput = (command: Command): Command =>
     .option('--show-labels', 'A column with all labels.')
     .option('-L, --label-columns <labels>', 'A column for each of these labels, separated by commas.');
 
+/** The flag of commands that ask a question. */
+export const WHERE = [
+  '--where <expression>',
+  "Only objects for which the CEL expression is true, such as 'object.summary.fail > 0'.",
+] as const;
+
 export const withQuestion = (command: Command): Command =>
   command
-    .option(
-      '--where <expression>',
-      "Only objects for which the CEL expression is true, such as 'object.summary.fail > 0'.",
-    )
+    .option(...WHERE)
     .option('--order-by <expressions>', "CEL expressions, each with asc or desc, such as 'object.summary.fail desc'.")
     .option('--sort-by <path>', "As kubectl's flag: a path of fields, such as .metadata.creationTimestamp.");
 

@@ -29,10 +29,12 @@ export const processTerminal = (): Terminal => ({
   ask: process.stdin.isTTY ? askOnTerminal : undefined,
 });
 
+/** Returns the line that is typed; '' if the input ends before. */
 async function askOnTerminal(question: string): Promise<string> {
   const reader = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return await reader.question(question);
+    const ended = new Promise<string>((resolve) => reader.once('close', () => resolve('')));
+    return await Promise.race([reader.question(question), ended]);
   } finally {
     reader.close();
   }

@@ -143,4 +143,21 @@ describe('DefinitionRegistration', () => {
     expect(failures).toEqual(expected);
     expect(conditionOf(written[0])).toMatchObject({ status: 'True' });
   });
+
+  test('an outage of the store is noted when it has ended', async () => {
+    const { registration, listener, written, clock } = setUp();
+    listener.upsert(definition('a', [V1]));
+    registration.registered(GROUP, 'v1');
+    await settle();
+    clock.advance(60_000);
+    registration.storeAnswers(30_000);
+    registration.storeAnswers(30_000);
+    await settle();
+    expect(written).toHaveLength(2);
+    expect(objectAt(written[1] ?? { metadata: {} }, 'status')?.['conditions']).toMatchObject([
+      { type: 'Established' },
+      { type: 'Registered', status: 'True' },
+      { type: 'StoreAvailable', status: 'True', message: 'the store answers again, after 30 s' },
+    ]);
+  });
 });

@@ -2,6 +2,7 @@ import { servedVersions } from '../../registry/builtin/kubeannex/resource-defini
 import { deepCopy, objectAt } from '../../apimachinery/json/json.js';
 import { conditionsOf, transitionTime } from '../../apimachinery/meta/conditions.js';
 import { hasDeletionTimestamp, type KubeObject, nameOf, groupOf } from '../../apimachinery/meta/meta.js';
+import { afterOutage } from '../../registry/apiextensions/resourcedefinition/store-available.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
@@ -15,12 +16,13 @@ interface State {
   readonly message: string;
 }
 
-/** Reports in the status of definitions whether all their group versions are registered with the cluster. */
+/** Reports in the status of definitions whether all their group versions are registered with the cluster, and when the store was away. */
 export class DefinitionRegistration {
   private readonly definitions = new Map<string, KubeObject>();
   /** By `<group>/<version>`; bounded by the served versions. */
   private readonly states = new Map<string, State>();
   private readonly queue: WorkQueue;
+  private outage: { readonly began: number; readonly ended: number } | undefined;
 
   constructor(
     private readonly client: LoopbackClient,
@@ -76,6 +78,13 @@ export class DefinitionRegistration {
     this.setState(group, version, { status: 'False', reason: 'RegistrationFailed', message });
   }
 
+  /** Records an outage of the store that has just ended. */
+  storeAnswers(awayMillis: number): void {
+    const now = this.clock.now();
+    this.outage = { began: now - awayMillis, ended: now };
+    for (const name of this.definitions.keys()) this.queue.add(name);
+  }
+
   private setState(group: string, version: string, state: State): boolean {
     const key = `${group}/${version}`;
     const before = this.states.get(key);
@@ -94,14 +103,19 @@ export class DefinitionRegistration {
   private async sync(name: string): Promise<void> {
     const definition = this.definitions.get(name);
     if (definition === undefined || hasDeletionTimestamp(definition)) return;
+    const registered = this.withRegistration(definition);
+    const next = (this.outage && afterOutage(registered ?? definition, this.outage)) ?? registered;
+    if (next !== undefined) await this.client.updateStatus(next);
+  }
+
+  /** Returns undefined if the condition is already there, or not known yet. */
+  private withRegistration(definition: KubeObject): KubeObject | undefined {
     const group = groupOf(definition);
     const states = servedVersions(definition).map((version) => this.states.get(`${group}/${version}`));
     // A failure is reported at once, success only when the state of every version is known.
     const worst = states.find((state) => state?.status === 'False');
     const state = worst ?? (states.includes(undefined) ? undefined : states[0]);
-    if (state === undefined) return;
-    const next = withCondition(definition, state, this.clock.now());
-    if (next !== undefined) await this.client.updateStatus(next);
+    return state && withCondition(definition, state, this.clock.now());
   }
 }
 

@@ -1,6 +1,6 @@
 import { isLongRunning, newRequestInfo, RequestInfoError } from '../../request/request-info-factory.js';
 import type { ChainConfig, Step } from './chain-config.js';
-import { escapeHtml } from './access/forbidden.js';
+import { escapeHtml } from '../../authorization/authorizer/forbidden.js';
 import { writeText } from './status.js';
 import { quote } from '../../apimachinery/meta/meta.js';
 

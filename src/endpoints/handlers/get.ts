@@ -2,7 +2,7 @@ import { newBadRequest } from '../../apimachinery/meta/errors.js';
 import { type MaybePromise, then } from '../../util/maybe-promise.js';
 import type { Getter } from '../../registry/rest/storage.js';
 import { negotiateObject, writeCachedObject } from './respond.js';
-import { staleRead, warnIfStale } from './outage.js';
+import { duringOutage, staleRead, warnIfStale } from './outage.js';
 import { Query } from './request/query.js';
 import type { KindScope } from './scope.js';
 
@@ -19,7 +19,7 @@ export function getHandler(scope: KindScope<Getter>): MaybePromise<void> {
   const allowed = asked === '' ? staleRead(scope) : undefined;
   return then(storage.get(context, namespace, name, asked, allowed), (found) => {
     warnIfStale(scope, allowed);
-    return writeCachedObject(scope, sink, found);
+    return writeCachedObject(scope, sink, duringOutage(scope, found));
   });
 }
 

@@ -2,7 +2,7 @@ import { newMethodNotAllowed } from '../../apimachinery/meta/errors.js';
 import type { Lister, Watcher } from '../../registry/rest/storage.js';
 import { negotiateList, writeListResult } from './respond.js';
 import { askedOptions, echoApplied } from './request/list-options.js';
-import { warnIfStale, whileAway } from './outage.js';
+import { listDuringOutage, warnIfStale, whileAway } from './outage.js';
 import { Query } from './request/query.js';
 import type { KindScope } from './scope.js';
 import { serveWatch } from './watch.js';
@@ -23,5 +23,5 @@ export async function listHandler(scope: KindScope<Lister | (Lister & Watcher)>)
   const { failures } = result.list;
   if (failures !== undefined && options.asked !== undefined) context.warn(options.asked.describe(failures));
   echoApplied(scope, options);
-  await writeListResult(scope, sink, result);
+  await writeListResult(scope, sink, listDuringOutage(scope, result));
 }

@@ -8,6 +8,7 @@ import type { OffloadableWriter, StandardStorage } from '../../registry/rest/sto
 import type { RequestContext } from '../../request/context.js';
 import type { ExpensiveWrites } from '../../scheduling/expensive-writes.js';
 import type { FeatureGates } from '../../util/feature-gates.js';
+import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { Clock } from '../../util/clock.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
@@ -67,10 +68,19 @@ export interface OutageReads {
   readonly reason: string;
   /** True if gets and lists without a resourceVersion show what memory has. */
   readonly staleReads: boolean;
+  /** Returns the type whose objects tell of the outage; undefined if there is none, or if the outage may be a failover. */
+  telling?(): TellingOfOutage | undefined;
   /** Reports whether the cluster is deleting a namespace, so that no object can be created in it. */
   isTerminating(namespace: string): boolean;
   /** Remembers that memory had no object of a type in a namespace, to check that once the store answers. False if there is no room. */
   shownEmpty(namespace: string, type: GroupResource): boolean;
+}
+
+/** A type whose objects tell of an outage that lasts: its gets and lists without a resourceVersion show what memory has. */
+export interface TellingOfOutage {
+  readonly type: GroupResource;
+  /** Returns the object with a condition that tells of the outage. */
+  shown(object: CachedObject): CachedObject;
 }
 
 /** Runs large writes, and the expensive part of large reads, on worker threads. */

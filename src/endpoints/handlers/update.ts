@@ -2,7 +2,7 @@ import { newInternalError } from '../../apimachinery/meta/errors.js';
 import { authorizerAttributes } from './request/target.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import type { UpdateRequest } from '../../registry/rest/storage.js';
-import { forbidden } from '../filters/access/forbidden.js';
+import { forbidden } from '../../authorization/authorizer/forbidden.js';
 import type { ResponseSink } from '../responsewriters/sink.js';
 import { readBody } from './request/body.js';
 import { decodeBody } from './codec/decode-body.js';

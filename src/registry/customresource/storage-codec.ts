@@ -40,7 +40,12 @@ export function storageCodec(options: ServeOptions, { compiled, view, formOf }: 
 }
 
 /** Decodes a body into an object of the version: reads metadata strictly, prunes unknown fields, coerces embedded objects, sets defaults. */
-function decodeCustom(formOf: FormOf, gvk: GroupVersionKind, body: DetailedJson, strict: boolean): DecodedObject {
+export function decodeCustom(
+  formOf: FormOf,
+  gvk: GroupVersionKind,
+  body: DetailedJson,
+  strict: boolean,
+): DecodedObject {
   const object = body.value as KubeObject;
   const strictErrors = [
     ...(body.sourceErrors ?? []),

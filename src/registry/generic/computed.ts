@@ -20,7 +20,7 @@ export interface ComputedApi {
 
 /** Returns everything needed to serve a computed kind. */
 export function computedApi(described: ComputedKind): ComputedApi {
-  const { group, version, kind, resource, singular, namespaced, table, schema, storage } = described;
+  const { group, version, kind, resource, singular, namespaced, shortNames = [], table, schema, storage } = described;
   const gvk = { group, version, kind };
   const groupVersion = formatGroupVersion(gvk);
   const id = `${groupVersion}/${resource}`;
@@ -35,7 +35,7 @@ export function computedApi(described: ComputedKind): ComputedApi {
       singular,
       kind,
       listKind: `${kind}List`,
-      shortNames: [],
+      shortNames,
       categories: [],
       namespaced,
       custom,
@@ -51,7 +51,9 @@ export function computedApi(described: ComputedKind): ComputedApi {
     gvk,
     groupResource: { group, resource },
     verbs,
-    discovery: [{ name: resource, singularName: singular, namespaced, kind, verbs }],
+    discovery: [
+      { name: resource, singularName: singular, namespaced, kind, verbs, ...(shortNames.length > 0 && { shortNames }) },
+    ],
     fieldNames: metadataFieldNames,
     openApiSchema: schema,
   };

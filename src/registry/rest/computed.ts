@@ -20,6 +20,7 @@ export interface ComputedKind {
   readonly resource: string;
   readonly singular: string;
   readonly namespaced: boolean;
+  readonly shortNames?: readonly string[];
   readonly table: TableConvertor;
   /** The OpenAPI schema of its objects; undefined if it is among the published ones. */
   readonly schema: JsonObject | undefined;

@@ -26,6 +26,7 @@ import { resourceDefinitionType } from '../../registry/apiextensions/resourcedef
 import { RESOURCE_DEFINITIONS } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import { LocalParams } from '../../registry/sources/local-params.js';
 import type { Backend } from '../../storage/interfaces.js';
+import { hasLasted } from '../../storage/outage.js';
 import { messageOf } from '../../util/error-message.js';
 import type { Logger } from '../../util/logger.js';
 import { aggregatedPlugins } from './admission/aggregated-plugins.js';
@@ -46,6 +47,8 @@ import type { ServerContext } from './server-context.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
 import { waitForStore } from './startup/startup.js';
 import { startDefinitions } from './startup/start-definitions.js';
+import { installComputed } from '../../registry/builtin/install.js';
+import { queryKinds } from '../../views/queries.js';
 
 export interface AggregatedPlaneDependencies {
   readonly metrics: AggregationMetrics;
@@ -79,7 +82,7 @@ export async function buildAggregatedPlane(
   const authorizer = new UnionAuthorizer([privilegedGroupAuthorizer, delegatedAuthorizer(context, dependencies)]);
   const foundation = await openFoundation(context, undefined, dependencies.clusterUid);
   const certificates = await waitForStore(() => dependencies.openCertificates(foundation.backend), context);
-  foundation.install([resourceDefinitionType((type) => foundation.registry.storeOf(type)?.cache.size())]);
+  installKinds(context, foundation, authorizer);
   const namespaces = new ClusterNamespaces(client);
   const quotas = new ClusterQuotas(client);
   const webhooks = await configuredAdmission({ options, clock, logger, registry, resolve: resolveByDns });
@@ -129,6 +132,13 @@ export async function buildAggregatedPlane(
   };
 }
 
+/** Installs the kinds of Annex itself. */
+function installKinds({ clock }: ServerContext, foundation: Foundation, authorizer: Authorizer): void {
+  const { registry } = foundation;
+  foundation.install([resourceDefinitionType((type) => registry.storeOf(type)?.cache.size())]);
+  installComputed(queryKinds({ registry, authorizer, clock }), registry);
+}
+
 /** Returns the gates that keep writes from the store while a group moves. */
 function adoptionGates(): { readonly adopted: AdoptedDefinitions; readonly writes: AdoptionWrites } {
   const adopted = new AdoptedDefinitions();
@@ -160,8 +170,7 @@ function registrationOf(
   const { adopted, writes, foundation, certificates, local } = parts;
   const { clients, metrics, signal } = dependencies;
   const { registry } = foundation;
-  const definitions = local.for(RESOURCE_DEFINITIONS);
-  const registration = new DefinitionRegistration(definitions, clock, errorLogger({ logger }, 'registration'));
+  const registration = reporting({ clock, logger }, foundation, local);
   const detached = new Detached();
   const owner = new Owner(options.ownerClusterRole);
   const served = (): ServedGroupVersion[] =>
@@ -211,6 +220,19 @@ function registrationOf(
     return services.start(signal);
   };
   return { services, installDefinitions, register };
+}
+
+function reporting(
+  { clock, logger }: Pick<ServerContext, 'clock' | 'logger'>,
+  { outage }: Pick<Foundation, 'outage'>,
+  local: LocalClients,
+): DefinitionRegistration {
+  const definitions = local.for(RESOURCE_DEFINITIONS);
+  const registration = new DefinitionRegistration(definitions, clock, errorLogger({ logger }, 'registration'));
+  outage?.onEnd((millis) => {
+    if (hasLasted(millis)) registration.storeAnswers(millis);
+  });
+  return registration;
 }
 
 function reportDetached(

@@ -16,6 +16,7 @@ import { resolveByServices } from './access/conversion-webhooks.js';
 import { configuredAdmission } from './admission/configured-admission.js';
 import { localSources, paramAccess } from './admission/local-sources.js';
 import { StandaloneHooks } from './startup/post-start-hooks.js';
+import { queryKinds } from '../../views/queries.js';
 import { STANDALONE } from '../../storage/mongodb/documents.js';
 import { sleep } from '../../util/clock.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
@@ -132,6 +133,7 @@ function installTypes(
     ...authorizationReviews({ authorizer, ruleResolver }),
     ...authenticationReviews({ tokens, apiAudiences: accounts.apiAudiences, clock }),
   ];
-  installComputed([...reviewKinds(reviews, mergeTypes, clock), ...extensions.kinds], registry);
+  const queries = queryKinds({ registry, authorizer, clock });
+  installComputed([...reviewKinds(reviews, mergeTypes, clock), ...queries, ...extensions.kinds], registry);
   return stores;
 }

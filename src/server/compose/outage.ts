@@ -5,7 +5,9 @@ import { StoreLease } from '../../aggregation/store-lease.js';
 import { hasDeletionTimestamp } from '../../apimachinery/meta/meta.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import { EmptiedNamespaces } from '../../controllers/emptied-namespaces.js';
-import type { OutageReads } from '../../endpoints/handlers/scope.js';
+import type { OutageReads, TellingOfOutage } from '../../endpoints/handlers/scope.js';
+import { shownWithoutStore } from '../../registry/apiextensions/resourcedefinition/store-available.js';
+import { RESOURCE_DEFINITIONS } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import type { LoopbackClients } from '../../registry/rest/loopback-client.js';
 import { StoreOutage } from '../../storage/outage.js';
 import { messageOf } from '../../util/error-message.js';
@@ -49,7 +51,7 @@ export function standaloneOutageReads(
 function outageReads(
   outage: StoreOutage,
   staleReads: boolean,
-  { isTerminating, shownEmpty }: Pick<OutageReads, 'isTerminating' | 'shownEmpty'> = {
+  ofCluster: Pick<OutageReads, 'isTerminating' | 'shownEmpty' | 'telling'> = {
     isTerminating: () => false,
     shownEmpty: () => false,
   },
@@ -62,8 +64,7 @@ function outageReads(
       return outage.reason;
     },
     staleReads,
-    isTerminating,
-    shownEmpty,
+    ...ofCluster,
   };
 }
 
@@ -124,9 +125,15 @@ export function clusterOutage(
     const namespace = namespaces.cached(name);
     return namespace !== undefined && hasDeletionTimestamp(namespace);
   };
+  const telling: TellingOfOutage = {
+    type: RESOURCE_DEFINITIONS,
+    shown: (object) =>
+      object.undecodable ? object : shownWithoutStore(object, outage.reason, clock.now() - (outage.age ?? 0)),
+  };
   const reads = outageReads(outage, options.staleReadsDuringOutage, {
     isTerminating,
     shownEmpty: (namespace, type) => emptied.add(namespace, type),
+    telling: () => (outage.lasts ? telling : undefined),
   });
   const check: PlaneCheck = { name: 'peers', check: () => lease.check(), endpoints: ['readyz'] };
   return { reads, check, start: () => void lease.run(signal) };

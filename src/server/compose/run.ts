@@ -31,6 +31,7 @@ import { registerDocument } from '../http/routed-document.js';
 import { startupStep } from './startup/startup.js';
 import { statusWriter } from './startup/status-writer.js';
 import { annexVersion, versionInfo } from '../http/documents/version.js';
+import { memoryAtRest } from '../health/memory-at-rest.js';
 import { installZPages } from '../health/zpages.js';
 
 const DRAIN_MILLIS = 60_000;
@@ -180,6 +181,8 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
   const tracer = await startTracing(context.tracing);
   registerProcessMetrics(registry, context.memory);
   context.memory.start();
+  const atRest = memoryAtRest(clock);
+  atRest.start();
   const postStart = (hook: Hook): PostStartHook => new PostStartHook(hook.name, () => hook.run());
   const loading = plane.loading.map(postStart);
   const hooks = plane.hooks.map(postStart);
@@ -214,6 +217,7 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
       await Promise.race([server.drain(), sleep(clock, drainMillis(options))]);
       server.destroy();
       context.memory.stop();
+      atRest.stop();
       await plane.close();
       audit?.close();
       await tracer?.close();

@@ -81,7 +81,7 @@ export function doctorCommand(run: (options: Options, flags: DoctorFlags) => Pro
     .addOption(verify);
 }
 
-function commandOfFlags(name: string, description: string, run: (options: Options) => Promise<void>): Command {
+export function commandOfFlags(name: string, description: string, run: (options: Options) => Promise<void>): Command {
   const command = new Command(name)
     .description(description)
     .allowExcessArguments(false)

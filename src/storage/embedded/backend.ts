@@ -24,8 +24,8 @@ import { lockDirectory, lockWithin, type DirectoryLock } from '../directory-lock
 import { Keeping } from './kept/keeping.js';
 import type { KeptHistory } from '../kept/interfaces.js';
 import { damaged, isIntact, readHeader } from './entry.js';
-import { Environment, objectKey } from './environment.js';
-import { COMPACTED, Trimmer } from './trimmer.js';
+import { Environment, FIRST_REVISION, COMPACTED, objectKey } from './environment.js';
+import { Trimmer } from './trimmer.js';
 import { HistoricList, type ListRequest } from './history.js';
 import { type Step, verifyRecords, type Verification } from './verify.js';
 
@@ -51,8 +51,6 @@ interface Opened {
   readonly trimmer: Trimmer;
 }
 
-/** The revision of an empty store. 0 has a meaning of its own in requests, so no state has it. */
-const FIRST_REVISION = 1;
 const HISTORY_MILLIS = 5 * 60_000;
 const MAX_OBJECT_BYTES = 16 << 20;
 const DELETED_BYTES = 10 * 2 ** 30;
@@ -343,6 +341,7 @@ export class EmbeddedBackend implements Backend {
     const every = Math.min(Math.max(this.historyMillis / 60, 100), 5_000);
     this.timer = this.clock.setTimer(every, () => {
       this.checkFormat();
+      this.opened?.environment.forgetDeadReaders();
       if (this.formatError === undefined) this.opened?.committer.requestHousekeeping();
       this.scheduleHousekeeping();
     });

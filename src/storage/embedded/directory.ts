@@ -1,4 +1,15 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { errorCode, StorageError } from '../errors.js';
 import { LOCK_FILE, LOCK_SOCKET } from '../directory-lock.js';
@@ -11,6 +22,8 @@ const FORMAT = 'annex embedded store 4\n';
 const READABLE = new Set([FORMAT, 'annex embedded store 3\n']);
 const CURRENT: ReadonlySet<string> = new Set([FORMAT]);
 const DATA_FILE = 'data.mdb';
+/** Says that a restore has begun, until the store is complete. */
+const RESTORING = 'RESTORING';
 
 /** The name of FORMAT_FILE until the store is complete. */
 const UNFINISHED = `${FORMAT_FILE}.new`;
@@ -31,6 +44,11 @@ export function checkDirectory(directory: string): void {
     if (errorCode(error) === 'ENOENT') return;
     throw unusable(`cannot read the data directory ${directory}: ${messageOf(error)}`, error);
   }
+  if (names.includes(RESTORING)) {
+    throw unusable(
+      `a restore into ${directory} has begun and is not complete: run annex restore again, which begins anew, or delete the directory to begin with an empty store`,
+    );
+  }
   if (!names.includes(FORMAT_FILE)) {
     if (names.includes(UNFINISHED) && names.every((name) => HARMLESS.has(name) || UNFINISHED_FILES.has(name))) return;
     const foreign = names.find((name) => !HARMLESS.has(name) && !name.startsWith('.'));
@@ -45,6 +63,31 @@ export function checkDirectory(directory: string): void {
   if (!names.includes(DATA_FILE)) throw corrupt(path, 'the file is missing');
   const damage = damageOfLmdbFile(path);
   if (damage !== undefined) throw corrupt(path, damage);
+}
+
+/** Returns the path of the LMDB file. */
+export const dataFile = (directory: string): string => join(directory, DATA_FILE);
+
+/** Reports whether a directory has a complete store. */
+export const exists = (directory: string): boolean => existsSync(join(directory, FORMAT_FILE));
+
+/** Marks a directory as one that is being restored into, and removes what an interrupted restore has left in it. Throws if it has a store. */
+export function beginRestore(directory: string): void {
+  if (!existsSync(join(directory, RESTORING))) {
+    checkDirectory(directory);
+    if (exists(directory))
+      throw unusable(`${directory} has a store: restore into an empty data directory, or move this one away`);
+    closeSync(openSync(join(directory, RESTORING), 'w', 0o600));
+    sync(directory);
+  }
+  for (const name of [FORMAT_FILE, UNFINISHED, ...UNFINISHED_FILES]) rmSync(join(directory, name), { force: true });
+  sync(directory);
+}
+
+/** Called when the store is complete: from here on it can be started. */
+export function finishRestore(directory: string): void {
+  rmSync(join(directory, RESTORING));
+  sync(directory);
 }
 
 /** Returns why this version cannot use the store if it has another format. Also for a running server, whose store may have been replaced. */

@@ -34,7 +34,7 @@ const FIXED = 24;
 const LENGTH = 2;
 const TYPES = ['ADDED', 'MODIFIED', 'DELETED'] as const;
 
-export function headerLength(resource: string, key: string, author: Buffer | undefined): number {
+export function headerLength(resource: string, key: string, author?: Buffer): number {
   const authorLength = author === undefined ? 0 : LENGTH + author.length;
   return FIXED + Buffer.byteLength(resource) + Buffer.byteLength(key) + authorLength;
 }
@@ -42,7 +42,7 @@ export function headerLength(resource: string, key: string, author: Buffer | und
 /** Writes the header of an entry that was allocated with room for it and has its record already. */
 export function writeHeader(
   entry: Buffer,
-  header: Omit<EntryHeader, 'offset' | 'author'> & { readonly author: Buffer | undefined },
+  header: Omit<EntryHeader, 'offset' | 'author'> & { readonly author?: Buffer | undefined },
 ): void {
   const resourceLength = Buffer.byteLength(header.resource);
   entry[0] = TYPES.indexOf(header.type) + 1;

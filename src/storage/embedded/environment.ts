@@ -10,6 +10,13 @@ export type Operation =
   | { readonly table: 'log'; readonly revision: Revision; readonly value: Buffer | undefined }
   | { readonly table: 'meta'; readonly key: string; readonly value: number };
 
+/** The revision of an empty store. 0 has a meaning of its own in requests, so no state has it. */
+export const FIRST_REVISION = 1;
+/** The key in `meta` of the revision up to which history is compacted. */
+export const COMPACTED = 'compacted';
+
+/** The options of each table. */
+export const TABLES = { encoding: 'binary', keyEncoding: 'binary', cache: false } as const;
 /** The tables of the history; see history/rows.ts. */
 const HISTORY_TABLES = ['history', 'historyKeys', 'historyAges', 'deleted', 'types'] as const;
 export type HistoryTable = (typeof HISTORY_TABLES)[number];
@@ -32,16 +39,15 @@ export class Environment {
 
   static open(directory: string): Environment {
     try {
-      const binary = { encoding: 'binary', keyEncoding: 'binary', cache: false } as const;
       const root = open<Buffer, Buffer>(directory, {
-        ...binary,
+        ...TABLES,
         noSubdir: false,
         maxDbs: 12,
         // A commit is on disk before it is reported, and consists of exactly one batch.
         overlappingSync: false,
         eventTurnBatching: false,
       });
-      const table = (name: string): Database<Buffer, Buffer> => root.openDB<Buffer, Buffer>(name, binary);
+      const table = (name: string): Database<Buffer, Buffer> => root.openDB<Buffer, Buffer>(name, TABLES);
       const history = Object.fromEntries(HISTORY_TABLES.map((name) => [name, table(name)]));
       return new Environment(
         root,
@@ -64,6 +70,11 @@ export class Environment {
   /** Makes the following reads see the newest commit. */
   refresh(): void {
     this.root.resetReadTxn();
+  }
+
+  /** Frees what processes that were killed while they read this store still hold (snapshot.ts): pages that cannot be used again. */
+  forgetDeadReaders(): void {
+    this.root.readerCheck();
   }
 
   /** Returns 0 for absent objects. */

@@ -1,11 +1,10 @@
 import type { Clock } from '../../util/clock.js';
 import type { Revision } from '../interfaces.js';
 import { readHeader } from './entry.js';
-import type { Environment, Operation } from './environment.js';
+import { COMPACTED, type Environment, type Operation } from './environment.js';
 import type { Keeping } from './kept/keeping.js';
 import type { Leaving } from './kept/mover.js';
 
-export const COMPACTED = 'compacted';
 /** The most that one step looks at. Writes wait for a step. */
 const STEP_ENTRIES = 250;
 const STEP_BYTES = 4 << 20;

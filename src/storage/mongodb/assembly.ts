@@ -4,6 +4,7 @@ import type { Clock } from '../../util/clock.js';
 import { StorageError } from '../errors.js';
 import type { Revision, RevisionLookup } from '../interfaces.js';
 import { Appender } from './commit/appender.js';
+import { refuseBegunRestore } from './begun-restore.js';
 import { Committer } from './commit/committer.js';
 import { Writers } from './commit/writers.js';
 import { newClient, type ConnectionOptions, type Database } from './connection/connection.js';
@@ -54,7 +55,7 @@ export interface AssemblyOptions {
   readonly onReplaced: (reason: string) => void;
 }
 
-const FORMAT = 5;
+export const FORMAT = 5;
 /** A batch holds the states before and after a write in one document, which may have 16 MiB. */
 const MAX_OBJECT_BYTES = (8 << 20) - (64 << 10);
 const HEAD_BYTES = 32 << 20;
@@ -65,19 +66,33 @@ const WRITER_SECONDS = 3_600;
 
 /** Sets or checks the format and the owner of the database, and creates the TTL index of the writers. */
 export async function prepare(db: Db, { cluster, log = MAIN_LOG }: MongoOptions): Promise<void> {
+  await refuseBegunRestore(db);
   const format = await metaOf(db).findOneAndUpdate(
     { _id: 'format' },
     { $setOnInsert: { version: FORMAT } },
     { upsert: true, returnDocument: 'after' },
   );
-  if (format?.version !== FORMAT) {
-    throw new StorageError(
-      'unusable',
-      `the MongoDB database ${db.databaseName} has format ${String(format?.version)}, which this version of Annex does not support: use another version, or another database`,
-    );
-  }
+  checkFormat(db, format?.version);
   if (cluster !== undefined && log === MAIN_LOG) await claimDatabase(db, cluster);
   await db.collection(WRITERS).createIndex({ seen: 1 }, { expireAfterSeconds: WRITER_SECONDS }, {});
+}
+
+/** Throws StorageError 'unusable' if the database has no store that this version can read. */
+export async function requireFormat(db: Db): Promise<void> {
+  const format = await metaOf(db).findOne({ _id: 'format' });
+  if (format === null) {
+    await refuseBegunRestore(db);
+    throw new StorageError('unusable', `the MongoDB database ${db.databaseName} has no store of Annex`);
+  }
+  checkFormat(db, format.version);
+}
+
+function checkFormat(db: Db, version: number | undefined): void {
+  if (version === FORMAT) return;
+  throw new StorageError(
+    'unusable',
+    `the MongoDB database ${db.databaseName} has format ${String(version)}, which this version of Annex does not support: use another version, or another database`,
+  );
 }
 
 /** Loads what the log says, and begins to follow it. The database must be prepared. */
@@ -108,6 +123,8 @@ async function join(
   const writers = new Writers({ client: store.client, database, clock, id: writer, log, layout, connect });
   await writers.announce();
   try {
+    // A restore that has begun since either finds this replica, or is found here.
+    await refuseBegunRestore(store.db);
     if (log === MAIN_LOG) await new LogLayout({ ...store, database, clock, historyMillis, overrides }).settle();
   } catch (error) {
     await writers.close().catch(() => undefined);

@@ -16,7 +16,8 @@ import type { WriterDocument } from './commit/writers.js';
 import { newestRevision } from './log/read.js';
 import { projectRest, raiseUnfollowed } from './retention/raise.js';
 
-const LAYOUT = 'logs';
+/** The id in META of the layout. */
+export const LAYOUT = 'logs';
 /** A server that has not announced itself for this long is gone. */
 export const GONE_MILLIS = 150_000;
 const ATTEMPTS = 5;

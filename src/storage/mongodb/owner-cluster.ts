@@ -18,6 +18,11 @@ export async function recordedCluster(db: Db): Promise<string | undefined> {
   return (await metaOf(db).findOne({ _id: CLUSTER }))?.uid;
 }
 
+/** Records whom a database belongs to whose backup is restored. */
+export async function claimedBy(db: Db, uid: string): Promise<void> {
+  await metaOf(db).insertOne({ _id: CLUSTER, uid }, DURABLE);
+}
+
 /**
  * Records that a database belongs to a cluster, at the first start. Throws StorageError 'unusable' if it belongs to another one, in which
  * other namespaces exist: their objects would be deleted as leftovers.

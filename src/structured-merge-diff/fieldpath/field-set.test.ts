@@ -209,3 +209,11 @@ describe('string form in messages', () => {
     expect(given.toString()).toBe(text);
   });
 });
+
+// JSON.parse of Node 24 may read an escaped key as the key that an earlier object of its shape had (apimachinery/json/escaped-keys.test.ts).
+test('keys with escapes are read apart', () => {
+  for (const name of ['\\\\', '\\n', '\\"', '\\t']) {
+    const text = `k:{"shape":1,"a${name}":1}`;
+    expect([name, PathElement.parse(text)?.keyNames]).toEqual([name, [JSON.parse(`"a${name}"`), 'shape'].sort()]);
+  }
+});

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { parseWithFloats } from '../../apimachinery/json/decode.js';
 import { compareUtf8 } from '../../apimachinery/meta/meta.js';
 import { formatKeyValue } from './format.js';
 import { compareValues, elementText } from '../value.js';
@@ -76,7 +77,7 @@ export class PathElement {
   }
 
   private static parseKeys(body: string): PathElement {
-    const parsed = JSON.parse(body) as JsonValue;
+    const parsed = parseWithFloats(body);
     if (!isObject(parsed)) throw new SyntaxError('expect { or n, but found something else');
     const names = sortedNames(parsed);
     const values = names.map((name) => parsed[name] ?? null);

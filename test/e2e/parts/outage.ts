@@ -4,7 +4,7 @@ import { pause } from '../../storage/mongod.js';
 import type { TestCluster } from '../cluster.js';
 import { Informer, informerMissing } from '../informer.js';
 import { readiness } from '../service.js';
-import { GROUP, widgetsPath, widgetText } from '../widgets.js';
+import { condition, GROUP, widgetsPath, widgetText } from '../widgets.js';
 
 const NAMESPACE = 'outage';
 /** How long MongoDB is away; five minutes in the campaign (E2E_OUTAGE_SECONDS=300). */
@@ -83,6 +83,12 @@ export function outage(cluster: TestCluster, say: (line: string) => void): void 
     say(`an unrelated namespace is deleted within ${Math.round(millis)} ms`);
   }
 
+  /** The condition of the definition tells of the outage. */
+  const told = (status: string, message: RegExp): Promise<unknown> =>
+    condition(cluster, `resourcedefinition/widgets.${GROUP}`, 'StoreAvailable', (one) => {
+      return one.status === status && message.test(one.message);
+    });
+
   /** A new watch that starts from memory. */
   async function watchOpens(): Promise<WatchReader> {
     const list = treeOf(await cluster.http.get(`${path}?resourceVersion=0`));
@@ -148,6 +154,7 @@ export function outage(cluster: TestCluster, say: (line: string) => void): void 
         expect(value.code).toBe(1);
         expect(value.stderr).toMatch(/MongoDB has not answered for \d+ s/);
         expect(millis).toBeLessThan(5_000);
+        await told('False', /^MongoDB has not answered for \d+ s$/);
         const wait = await cluster.http.post(path, widgetText(name(), { colour: 'red' }));
         expect([wait.status, wait.headers['retry-after']]).toEqual([503, undefined]);
         const etcd = await cluster.direct(0).get('/readyz/etcd');
@@ -174,6 +181,7 @@ export function outage(cluster: TestCluster, say: (line: string) => void): void 
           expect(lists).toBe(1);
         }
         expect(dig(treeOf(await cluster.http.get('/apis')), 'kind')).toBeDefined();
+        await told('True', /^the store answers again, after \d+ s$/);
       } finally {
         await comeBack().catch(() => undefined);
         for (const response of opened.splice(0)) response.destroy();

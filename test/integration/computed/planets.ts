@@ -4,8 +4,7 @@ import { ComputedObject } from '../../../src/registry/generic/computed.js';
 import type { ComputedKind } from '../../../src/registry/rest/computed.js';
 import type { Getter, Lister, Watcher } from '../../../src/registry/rest/storage.js';
 import { selects } from '../../../src/storage/cacher/selections.js';
-import { ObjectEvent } from '../../../src/storage/object-event.js';
-import { ObjectList } from '../../../src/storage/object-list.js';
+import { ObjectEvent, ObjectList } from '../../../src/storage/object-list.js';
 
 const group = 'astronomy.example.com';
 

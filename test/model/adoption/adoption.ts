@@ -23,7 +23,7 @@ export function* leaderOf(world: World): Party {
     yield;
     leader.read();
     if (leader.status.state === 'Failed') {
-      if (world.wanted === 'Cluster') leader.record('InSync');
+      if (world.wanted === 'Cluster') leader.record({ kind: 'record', state: 'InSync' });
       continue;
     }
     const first = begin(machine, world, leader.status);
@@ -42,8 +42,7 @@ function* carryOut(machine: Machine, first: Command, world: World, leader: Leade
   for (let command: Command | undefined = first; command !== undefined && command.kind !== 'rest';) {
     // A leader that has lost its Lease stops.
     if (!world.isCurrent(leader.status)) return;
-    const outcome: Outcome =
-      command.kind === 'record' ? leader.record(command.state) : yield* leader.step(command.action);
+    const outcome: Outcome = command.kind === 'record' ? leader.record(command) : yield* leader.step(command.action);
     if (outcome === 'lost') return;
     if (outcome === 'done') command = machine.done(command, look(world, leader.status));
     else command = fail(machine, outcome, world, leader);
@@ -56,7 +55,10 @@ function fail(machine: Machine, failure: Failure, world: World, leader: Leader):
   return machine.failed(failure, { ...look(world, leader.status), isContinued });
 }
 
-function look(world: World, { state, fence }: Status): Seen {
-  const isOverdue = state === 'Switching' && (fence !== world.fenceIdentity || world.random.once(2));
-  return { state, wantedBy: world.wanted, wasRouted: fence !== undefined, isContinued: false, isOverdue };
+function look(world: World, { state, fence, isRetried }: Status): Seen {
+  const isOverdue =
+    state === 'Switching'
+      ? fence !== world.fenceIdentity || world.random.once(2)
+      : state === 'Fencing' && world.random.once(3);
+  return { state, wantedBy: world.wanted, wasRouted: fence !== undefined, isContinued: false, isOverdue, isRetried };
 }

@@ -1,5 +1,4 @@
-import type { State } from '../../../src/adoption/protocol/states.js';
-import type { Action, Failure } from '../../../src/adoption/protocol/transitions.js';
+import type { Action, Command, Failure } from '../../../src/adoption/protocol/transitions.js';
 import type { Steps } from '../parties.js';
 import { bring, isEqual, type Uids } from './bring.js';
 import { Side } from './side.js';
@@ -36,7 +35,7 @@ export class Leader {
     this.status = this.world.status;
   }
 
-  record(state: State): Outcome {
+  record({ state, isRetried = false }: Extract<Command, { readonly kind: 'record' }>): Outcome {
     const { world } = this;
     switch (state) {
       case 'Switching':
@@ -44,20 +43,16 @@ export class Leader {
       case 'Returning':
         return this.takeDoor();
       case 'Copying':
-        // The rehearsal is over at once.
-        if (this.write({ state: 'InSync', fence: undefined }) === 'lost') return 'lost';
-        world.counts.returned++;
-        world.mustBeAlive();
-        return 'done';
+        return this.rehearse();
       case 'Served':
         if (this.status.state === 'Switching') world.counts.switched++;
         else world.counts.stayed++;
         return this.write({ state });
       case 'GivingUp':
         world.counts.gaveUp++;
-        return this.write({ state });
+        return this.write({ state, isRetried });
       case 'Failed':
-        return this.write({ state, fence: undefined });
+        return this.write({ state, fence: undefined, isRetried: false });
       default:
         return this.write({ state });
     }
@@ -80,8 +75,9 @@ export class Leader {
         this.replicas(({ stage }) => stage === 'Copying' || stage === 'Switching'),
       ),
     follow: () => this.now(() => this.carryOver()),
+    rehearseFence: () => this.now(() => this.world.set({ fence: false })),
     check: () => this.check(),
-    compareRevisions: () => this.require(() => this.world.isBelow()),
+    compareRevisions: () => this.require(() => this.world.isBelow(), 'passed'),
     putFence: () =>
       this.now(() => {
         this.world.set({ fence: true });
@@ -135,7 +131,8 @@ export class Leader {
     bring: () => this.bring(),
     load: () => this.load(),
     closeGate: () => this.now(() => this.world.bring('Closing')),
-    awaitGate: () => this.until(() => this.replicas(({ stage, underWay }) => stage === 'Closing' && underWay === 0)),
+    awaitGate: () =>
+      this.unlessLate(() => this.replicas(({ stage, underWay }) => stage === 'Closing' && underWay === 0)),
     endWatches: () => this.endWatches(),
     lastCarry: () => this.lastCarry(),
     compareCounts: () => this.require(() => isEqual(this.world, this.uids)),
@@ -150,6 +147,18 @@ export class Leader {
     closeDoor: () => this.now(() => this.world.set({ door: 0 })),
   };
 
+  /** Ends at once. */
+  private rehearse(): Outcome {
+    const { world, status } = this;
+    if (this.write({ state: 'InSync', fence: undefined, isRetried: false }) === 'lost') return 'lost';
+    if (status.state === 'GivingUp') world.counts.retried++;
+    else {
+      world.counts.returned++;
+      world.mustBeAlive();
+    }
+    return 'done';
+  }
+
   private write(next: Partial<Omit<Status, 'version'>>): Outcome {
     if (!this.world.advance(this.status, next)) return 'lost';
     this.read();
@@ -162,12 +171,17 @@ export class Leader {
   }
 
   // eslint-disable-next-line require-yield
-  private *require(condition: () => boolean): Steps<Outcome> {
-    return condition() ? 'done' : 'refused';
+  private *require(condition: () => boolean, otherwise: Failure = 'refused'): Steps<Outcome> {
+    return condition() ? 'done' : otherwise;
   }
 
   private *until(condition: () => boolean): Steps<Outcome> {
     return (yield* this.world.until(condition)) ? 'done' : 'failed';
+  }
+
+  /** Writes may be refused for so long: in some schedules the time is over. */
+  private *unlessLate(condition: () => boolean): Steps<Outcome> {
+    return this.world.random.once(4) ? 'failed' : yield* this.until(condition);
   }
 
   private replicas(condition: (replica: Replica) => boolean): boolean {

@@ -12,6 +12,8 @@ export interface Status {
   readonly state: State;
   /** The identity of the fence that held everywhere when the copy was complete; undefined if clients have not been routed to Annex. */
   readonly fence: number | undefined;
+  /** The switch that is given up is tried again by itself. */
+  readonly isRetried: boolean;
   readonly door: number;
   readonly version: number;
 }
@@ -71,7 +73,7 @@ export class World {
   closedAt: number | undefined;
   /** The newest revision that lists of Annex show while the group leaves. */
   last = 0;
-  status: Status = { state: 'InSync', fence: undefined, door: 0, version: 1 };
+  status: Status = { state: 'InSync', fence: undefined, isRetried: false, door: 0, version: 1 };
   settings: Settings = { fence: false, annex: false, served: true, door: 0, service: 0 };
   fenceIdentity = 0;
   /** A webhook converts the type: it is loaded only when the group goes back, since nothing could be written through the back door. */
@@ -87,6 +89,7 @@ export class World {
     switched: 0,
     returned: 0,
     gaveUp: 0,
+    retried: 0,
     stayed: 0,
     reloaded: 0,
     settled: 0,

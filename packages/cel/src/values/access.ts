@@ -1,5 +1,5 @@
 import { toText } from './conversions.js';
-import { CelError, CelList, CelMap, Double, Optional, typeName, Uint, type Value } from './value.js';
+import { CelError, CelList, CelMap, Double, Opaque, Optional, typeName, Uint, type Value } from './value.js';
 
 /** Formats a value for error messages. */
 export function formatKey(value: Value): string {
@@ -27,6 +27,7 @@ export function lookup(container: Value, key: Value): Value | undefined {
     if (index instanceof CelError) return index;
     return index >= 0 && index < container.size ? container.get(index) : undefined;
   }
+  if (container instanceof Opaque) return typeof key === 'string' ? container.field(key) : undefined;
   return container instanceof CelError ? container : undefined;
 }
 

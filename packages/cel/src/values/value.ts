@@ -71,6 +71,10 @@ export abstract class Opaque {
   get isZero(): boolean {
     return false;
   }
+  /** The value of a field, if the value has fields and this one is set. */
+  field(_name: string): Value | undefined {
+    return undefined;
+  }
 }
 
 /** A list. Elements may be created on access. */

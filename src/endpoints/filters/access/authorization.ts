@@ -8,7 +8,7 @@ import { NEVER_ABORTED } from '../../../util/never-aborted.js';
 import { type MaybePromise, then } from '../../../util/maybe-promise.js';
 import type { ChainConfig, Step } from '../chain-config.js';
 import type { Exchange } from '../exchange.js';
-import { escapeHtml, forbidden } from './forbidden.js';
+import { escapeHtml, forbidden } from '../../../authorization/authorizer/forbidden.js';
 import { writeText } from '../status.js';
 
 /** Returns the authorizer attributes of a request. */

@@ -13,7 +13,7 @@ import {
   SYSTEM_PRIVILEGED_GROUP,
   type UserInfo,
 } from '../../../authentication/user/user.js';
-import { forbidden } from '../access/forbidden.js';
+import { forbidden } from '../../../authorization/authorizer/forbidden.js';
 import { quote } from '../../../apimachinery/meta/meta.js';
 
 /** `legacy` only requires the verb `impersonate`; the other modes are constrained to the actions they are used for. */

@@ -1,19 +1,16 @@
 import type { JsonObject } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { column, count, ownDefinition, text } from './schemas.js';
 
 export const ADOPTIONS = { group: 'kubeannex.io', resource: 'adoptions' };
 
-const NAME = `${ADOPTIONS.resource}.${ADOPTIONS.group}`;
-const NAMES: JsonObject = {
+const NAMES = {
   plural: ADOPTIONS.resource,
   singular: 'adoption',
   kind: 'Adoption',
   listKind: 'AdoptionList',
   shortNames: ['adopt'],
 };
-
-const text = (description: string): JsonObject => ({ type: 'string', description });
-const count = (description: string): JsonObject => ({ type: 'integer', format: 'int64', minimum: 0, description });
 
 const SPEC: JsonObject = {
   type: 'object',
@@ -51,6 +48,15 @@ const SPEC: JsonObject = {
             'Whether the cluster keeps its copy, as of the switch, while Annex serves the group. With false, the objects and the CustomResourceDefinitions are deleted from etcd as soon as Annex serves the group; if the group returns afterwards, all objects get new uids.',
         },
       },
+    },
+    maxWriteRefusalSeconds: {
+      type: 'integer',
+      format: 'int32',
+      minimum: 1,
+      maximum: 600,
+      default: 10,
+      description:
+        'The maximum number of seconds for which writes to the group may be refused while it moves. A switch that takes longer is given up: the cluster accepts writes again, and the switch is tried again by itself, after 15 seconds at first and up to 5 minutes later. If clients may already have been routed to Annex, writes are accepted when every kube-apiserver serves the group itself again. A return that takes longer leaves the group with Annex, and is tried again after 5 minutes; once requests for the group go to the cluster, it is completed.',
     },
     copyRate: {
       type: 'integer',
@@ -132,6 +138,8 @@ const STATUS: JsonObject = {
           'The time since which writes are refused, in milliseconds since the epoch; 0 while they are accepted.',
         ),
         back: text('The step of the return to the cluster: Copying, Closing or Routing.'),
+        retries: count('How often the switch has been given up that is tried again.'),
+        retryAt: count('The time after which it is tried again, in milliseconds since the epoch; 0 if it is not.'),
         door: count("The number of the version through which the cluster's copy was last written."),
       },
     },
@@ -172,61 +180,35 @@ const STATUS: JsonObject = {
   },
 };
 
-const column = (name: string, jsonPath: string, type = 'string'): JsonObject => ({ name, type, jsonPath });
-
 /** Returns the definition of Adoption, kubeannex.io/v1alpha1. It is not in the store, so clients cannot change it. */
-export function adoptionDefinition(): KubeObject {
-  return {
-    apiVersion: 'kubeannex.io/v1',
-    kind: 'ResourceDefinition',
-    metadata: { name: NAME, uid: NAME, generation: 1 },
-    spec: {
-      group: ADOPTIONS.group,
-      scope: 'Cluster',
-      names: NAMES,
-      conversion: { strategy: 'None' },
-      versions: [
+export const adoptionDefinition = (): KubeObject =>
+  ownDefinition(NAMES, 'Cluster', {
+    subresources: { status: {} },
+    additionalPrinterColumns: [
+      column('Served By', '.spec.servedBy'),
+      column('Phase', '.status.phase'),
+      column('Copied', '.status.copied'),
+      column('Lag', '.status.lag'),
+      column('Age', '.metadata.creationTimestamp', 'date'),
+    ],
+    schema: {
+      type: 'object',
+      description:
+        'Adoption moves the resources of the API group that it is named after from the cluster into Annex. It copies their objects and follows the changes.',
+      required: ['spec'],
+      'x-kubernetes-validations': [
         {
-          name: 'v1alpha1',
-          served: true,
-          storage: true,
-          subresources: { status: {} },
-          additionalPrinterColumns: [
-            column('Served By', '.spec.servedBy'),
-            column('Phase', '.status.phase'),
-            column('Copied', '.status.copied'),
-            column('Lag', '.status.lag'),
-            column('Age', '.metadata.creationTimestamp', 'date'),
-          ],
-          schema: {
-            openAPIV3Schema: {
-              type: 'object',
-              description:
-                'Adoption moves the resources of the API group that it is named after from the cluster into Annex. It copies their objects and follows the changes.',
-              required: ['spec'],
-              'x-kubernetes-validations': [
-                {
-                  rule: "self.metadata.name.contains('.') && !self.metadata.name.endsWith('.k8s.io') && self.metadata.name != 'kubeannex.io'",
-                  message:
-                    'the name must be an API group of CustomResourceDefinitions, and must not be a group of Kubernetes or Annex',
-                },
-              ],
-              properties: {
-                apiVersion: { type: 'string' },
-                kind: { type: 'string' },
-                metadata: { type: 'object' },
-                spec: SPEC,
-                status: STATUS,
-              },
-            },
-          },
+          rule: "self.metadata.name.contains('.') && !self.metadata.name.endsWith('.k8s.io') && self.metadata.name != 'kubeannex.io'",
+          message:
+            'the name must be an API group of CustomResourceDefinitions, and must not be a group of Kubernetes or Annex',
         },
       ],
+      properties: {
+        apiVersion: { type: 'string' },
+        kind: { type: 'string' },
+        metadata: { type: 'object' },
+        spec: SPEC,
+        status: STATUS,
+      },
     },
-    status: {
-      acceptedNames: NAMES,
-      storedVersions: ['v1alpha1'],
-      conditions: ['NamesAccepted', 'Established'].map((type) => ({ type, status: 'True' })),
-    },
-  };
-}
+  });

@@ -7,8 +7,7 @@ import type {
   ObjectPredicate,
   WatchEvent,
 } from '../../../storage/cacher/interfaces.js';
-import { ObjectEvent } from '../../../storage/object-event.js';
-import { ObjectList } from '../../../storage/object-list.js';
+import { ObjectEvent, ObjectList } from '../../../storage/object-list.js';
 import type { Clock } from '../../../util/clock.js';
 import { EVERYTHING } from '../../../apimachinery/selectors/selection-predicate.js';
 

@@ -40,7 +40,7 @@ const LOG_BATCH = 100;
 type State = Pick<StateDocument, '_id' | '_annex'>;
 
 /** An object whose state comes from the log and not from the projection; undefined if it does not exist. */
-interface LoggedState {
+export interface LoggedState {
   readonly id: Buffer;
   readonly object: StoredObject | undefined;
 }
@@ -167,7 +167,7 @@ class SnapshotList {
 }
 
 /** Delivers objects in the order of their keys; the log takes precedence over the projection. */
-class Merge {
+export class Merge {
   private readonly others: readonly LoggedState[];
   private at = 0;
 

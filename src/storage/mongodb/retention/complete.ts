@@ -127,9 +127,12 @@ async function aheadInTypes(options: TypesOfLog, newest: Revision): Promise<Ahea
   return found;
 }
 
+/** Reports whether a collection has the objects of a type. */
+export const isCollectionOfType = (collection: string): boolean => !OTHERS.has(collection) && !NO_TYPE.test(collection);
+
 /** Reports whether a collection has the objects of a type that a log orders. */
 function isOrderedBy({ place, overrides }: TypesOfLog, collection: string): boolean {
-  if (OTHERS.has(collection) || NO_TYPE.test(collection)) return false;
+  if (!isCollectionOfType(collection)) return false;
   const [, identified] = IDENTITY.exec(collection) ?? [];
   if (identified !== undefined) return (identified === 'main' ? MAIN_LOG : identified) === place.name;
   const [, log = MAIN_LOG] = [...overrides].find(([resource]) => stateCollection(resource) === collection) ?? [];

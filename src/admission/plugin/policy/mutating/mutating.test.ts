@@ -99,6 +99,17 @@ test('a failed mutation refuses the request, unless the failure policy is Ignore
   expect(await mutated({ n: '1' })).toEqual({ n: '1' });
 });
 
+test('fields of object literals can be selected', async () => {
+  const literal = "Object.data{was: 'a', list: ['x'] + Object.data{list: ['y']}.list}";
+  use(['a', { mutations: [apply(`Object{data: Object.data{n: ${literal}.was + ${literal}.list[1]}}`)] }]);
+  expect(await mutated({})).toEqual({ n: 'ay' });
+  use([
+    'a',
+    { mutations: [apply(`Object{data: Object.data{n: string(has(${literal}.was)) + string(has(${literal}.no))}}`)] },
+  ]);
+  expect(await mutated({})).toEqual({ n: 'truefalse' });
+});
+
 test('object literals must have the type of their field', async () => {
   use(['a', { mutations: [apply('Object{data: Object.other{n: "1"}}')] }]);
   await expect(mutated({})).rejects.toThrow(

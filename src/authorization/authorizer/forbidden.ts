@@ -1,6 +1,6 @@
-import { type ApiError, newForbidden } from '../../../apimachinery/meta/errors.js';
-import { quote } from '../../../apimachinery/meta/meta.js';
-import type { AuthorizerAttributes } from '../../../authorization/authorizer/interfaces.js';
+import { type ApiError, newForbidden } from '../../apimachinery/meta/errors.js';
+import { quote } from '../../apimachinery/meta/meta.js';
+import type { AuthorizerAttributes } from './interfaces.js';
 
 /** Escapes text so that it does not look like HTML. Quotes are kept. */
 export const escapeHtml = (text: string): string =>
