@@ -357,7 +357,8 @@ export class EmbeddedBackend implements Backend {
 
   /** Removes some of the expired history; false if nothing was left to remove. */
   private async housekeep(): Promise<boolean> {
-    const more = (await this.trimmer?.some()) === true;
+    // On a full disk a purge may still find room, and makes some.
+    const more = (await this.trimmer?.some().catch(() => false)) === true;
     // The history of a store that closes can wait.
     const purges = !this.closing && (await this.opened?.keeping.purgeSome()) === true;
     return more || purges;

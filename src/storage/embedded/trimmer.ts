@@ -17,7 +17,7 @@ export interface TrimmerOptions {
   /** History up to here is removed from the disk. */
   readonly removed: Revision;
   /** Returns the lowest revision that a list in progress needs; infinite if there is none. */
-  pinned(): Revision;
+  readonly pinned: () => Revision;
 }
 
 /** Trims the log: what leaves the window moves to the history, as far as it is kept, and is removed. */

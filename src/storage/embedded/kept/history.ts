@@ -293,20 +293,28 @@ export class EmbeddedHistory implements KeptHistory {
     const wanted = keys && new Set(keys);
     const waiting = await this.supersededInWindow(resource, wanted, newest);
     let gone = 0;
-    for (let more = true; more;) {
-      await this.options.between(async () => {
-        const { environment, types } = this.options;
-        environment.refresh();
-        const removal = new Removal(environment, types.begin());
-        while (waiting.length > 0 && !removal.isFull) this.placehold(removal, resource, waiting.pop() ?? 0);
-        // What has left the window meanwhile is found here, so this comes last.
-        if (waiting.length === 0) this.takeAll(removal, resource, wanted, newest);
-        await removal.commit();
-        gone += removal.count;
-        more = removal.isFull || waiting.length > 0;
-      });
-    }
+    let removal: Removal;
+    do {
+      removal = await this.purgeSome(resource, { waiting, wanted, newest });
+      gone += removal.count;
+    } while (removal.isFull || waiting.length > 0);
     return gone;
+  }
+
+  private async purgeSome(
+    resource: string,
+    { waiting, wanted, newest }: { waiting: Revision[]; wanted: ReadonlySet<string> | undefined; newest: Revision },
+  ): Promise<Removal> {
+    const { environment, types } = this.options;
+    const removal = new Removal(environment, types);
+    await this.options.between(async () => {
+      environment.refresh();
+      while (waiting.length > 0 && !removal.isFull) this.placehold(removal, resource, waiting.pop() ?? 0);
+      // What has left the window meanwhile is found here, so this comes last.
+      if (waiting.length === 0) this.takeAll(removal, resource, wanted, newest);
+      await removal.commit();
+    });
+    return removal;
   }
 
   /** Returns the revisions in the window whose states are superseded, or which are deletions. */

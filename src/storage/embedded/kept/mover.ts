@@ -72,6 +72,7 @@ export class Mover {
       this.operations.push({ table: 'historyKeys', key: keyRow(resource, key, state), value: undefined });
     }
     if (this.dropsPurged(resource, id)) return;
+    if (this.types.policyFor(resource, this.now).keepRevisionsFor === 0) return;
     const before = this.environment.entry(state);
     if (before === undefined) return;
     const header = readHeader(before, state);
@@ -87,7 +88,8 @@ export class Mover {
 
   private async takeDeletion(revision: Revision, entry: Buffer, header: EntryHeader): Promise<void> {
     const { resource, key, previous, time } = header;
-    const before = this.environment.entry(previous);
+    const isKept = this.types.policyFor(resource, this.now).keepDeletedFor > 0;
+    const before = isKept ? this.environment.entry(previous) : undefined;
     const record = before?.subarray(readHeader(before, previous).offset);
     const policy = this.types.policyFor(resource, this.now, record && readRecord(record).bytes);
     const purged = this.dropsPurged(resource, historyKey(resource, revision));

@@ -50,7 +50,7 @@ export class Purger {
   async some(now: number): Promise<boolean> {
     const { environment, types } = this.options;
     environment.refresh();
-    const removal = new Removal(environment, types.begin());
+    const removal = new Removal(environment, types);
     for (const resource of types.names) {
       this.takeDue(removal, resource, now);
       this.takeCut(removal, resource, now);
@@ -136,8 +136,9 @@ export class Purger {
       if (removal.isFull) break;
       const { maxRevisionsPerObject } = types.policyFor(resource, now);
       const rows = maxRevisionsPerObject === 0 ? [] : removal.of(resource, key, SUPERSEDED);
-      for (const row of rows.slice(0, Math.max(0, rows.length - maxRevisionsPerObject))) removal.take(row);
-      if (!removal.isFull) done.push(id);
+      const beyond = Math.max(0, rows.length - maxRevisionsPerObject);
+      for (const row of rows.slice(0, Math.min(beyond, STEP))) removal.take(row);
+      if (beyond <= STEP) done.push(id);
     }
     return done;
   }
@@ -171,6 +172,7 @@ export function* agesOf(environment: Environment, resource: string, kind: number
 
 /** States that go in one transaction. */
 export class Removal {
+  readonly changes: TypeChanges;
   /** The number of states. */
   count = 0;
   private readonly operations: Operation[] = [];
@@ -178,8 +180,10 @@ export class Removal {
 
   constructor(
     private readonly environment: Environment,
-    readonly changes: TypeChanges,
-  ) {}
+    types: KeptTypes,
+  ) {
+    this.changes = types.begin();
+  }
 
   get isFull(): boolean {
     return this.count >= STEP;
