@@ -1,5 +1,5 @@
 /** What the status of an Adoption shows. */
-export type Phase = 'Copying' | 'InSync' | 'Preparing' | 'Fencing' | 'Switching' | 'Served' | 'Returning' | 'Failed';
+type Phase = 'Copying' | 'InSync' | 'Preparing' | 'Fencing' | 'Switching' | 'Served' | 'Returning' | 'Failed';
 
 /** The step of the way back, in `status.switch.back`. Copying: Annex takes writes, and the cluster's copy follows. Closing: neither takes writes. Routing: requests go to the cluster. */
 export type BackStep = '' | 'Copying' | 'Closing' | 'Routing';

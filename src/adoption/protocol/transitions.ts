@@ -75,7 +75,7 @@ export type Guard =
   | 'servedFirst'
   | 'reload';
 
-export interface Step {
+interface Step {
   readonly action: Action;
   readonly guard?: Guard;
   /** Only if clients may have been routed to Annex, or only if none has been. */
