@@ -154,8 +154,9 @@ export class EmbeddedBackend implements Backend {
     });
     const committer = new Committer({
       environment,
+      // A clock that was set back would date a deletion to a time that has been purged.
+      now: () => Math.max(this.clock.now(), keeping.now),
       keepsDeleted: (kept, { bytes }) => keeping.keepsDeleted(kept, bytes),
-      clock: this.clock,
       revision,
       time: entry === undefined ? 0 : readHeader(entry, last).time,
       maxObjectBytes: this.options.maxObjectBytes ?? MAX_OBJECT_BYTES,

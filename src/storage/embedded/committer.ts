@@ -1,4 +1,3 @@
-import type { Clock } from '../../util/clock.js';
 import { decodedForm } from '../encode.js';
 import { StorageError } from '../errors.js';
 import type { LogEvent, Revision, StoredObject, WriteRequest, WriteResult } from '../interfaces.js';
@@ -12,7 +11,8 @@ import { messageOf } from '../../util/error-message.js';
 
 export interface CommitterOptions {
   readonly environment: Environment;
-  readonly clock: Clock;
+  /** Returns the time of an entry that is written now, unless an earlier one has a later time. */
+  readonly now: () => number;
   readonly revision: Revision;
   /** The commit time of the newest entry: times never go back, even if the clock does. */
   readonly time: number;
@@ -225,7 +225,7 @@ export class Committer {
     const author = request.author && encodeAuthor(request.author);
     const offset = headerLength(resource, key, author);
     const entry = value === undefined ? Buffer.allocUnsafeSlow(offset) : encodeRecord(value, revision, offset);
-    this.time = Math.max(this.time, this.options.clock.now());
+    this.time = Math.max(this.time, this.options.now());
     writeHeader(entry, { type, resource, key, author, previous, time: this.time });
     return { entry, offset };
   }

@@ -54,6 +54,11 @@ export class Keeping {
     this.history = new EmbeddedHistory({ ...options, types, purger, time });
   }
 
+  /** The time by which states are purged. */
+  get now(): number {
+    return this.time.now;
+  }
+
   keepsDeleted(resource: string, bytes: Uint8Array): boolean {
     return this.types.policyFor(resource, this.time.now, bytes).keepDeletedFor > 0;
   }
