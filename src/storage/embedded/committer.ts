@@ -244,14 +244,19 @@ export class Committer {
       key: objectKey(resource, key),
       value: deleted ? undefined : numberValue(object.revision),
     });
-    if (deleted && this.options.keepsDeleted(resource, object)) {
-      const id = objectKey(resource, key);
-      batch.operations.push({ table: 'deleted', key: id, value: revisionKey(object.revision) });
-    }
+    if (deleted) this.addDeletion(batch, resource, object);
     batch.events.push({ revision: object.revision, resource, key, type, object, previous });
     batch.changed.set(`${resource}\0${key}`, deleted ? undefined : object);
     batch.results.push({ write, result: { outcome: 'committed', object } });
     batch.bytes += entry.length;
+  }
+
+  /** Makes a deletion the newest one of its object. One that is not kept hides those before. */
+  private addDeletion(batch: Batch, resource: string, object: StoredObject): void {
+    const key = objectKey(resource, object.key);
+    const isKept = this.options.keepsDeleted(resource, object);
+    if (!isKept && this.options.environment.row('deleted', key) === undefined) return;
+    batch.operations.push({ table: 'deleted', key, value: isKept ? revisionKey(object.revision) : undefined });
   }
 
   /** Reports whether a failed commit took effect: then its last log entry exists. */

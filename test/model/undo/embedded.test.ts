@@ -11,12 +11,12 @@ import { explore, type Explorer } from '../schedules.js';
 
 const HOUR = 3_600_000;
 const WINDOW = 300_000;
-const POLICIES: readonly (KeptPolicy | undefined)[] = [
-  undefined,
-  KEEP_NOTHING,
-  { ...KEEP_DELETED, keepDeletedFor: 30 * HOUR },
-  { ...KEEP_DELETED, keepDeletedFor: 30 * HOUR, keepRevisionsFor: 10 * HOUR },
-  { ...KEEP_NOTHING, keepRevisionsFor: 40 * HOUR },
+const POLICIES: readonly { readonly policy: KeptPolicy | undefined }[] = [
+  { policy: undefined },
+  { policy: KEEP_NOTHING },
+  { policy: { ...KEEP_DELETED, keepDeletedFor: 30 * HOUR } },
+  { policy: { ...KEEP_DELETED, keepDeletedFor: 30 * HOUR, keepRevisionsFor: 10 * HOUR } },
+  { policy: { ...KEEP_NOTHING, keepRevisionsFor: 40 * HOUR } },
 ];
 
 /** A clock whose wall time may be set; timers never fire, because the schedule decides when the store trims. */
@@ -50,6 +50,7 @@ interface Written {
   readonly deletion: boolean;
   /** When it was superseded (a deletion: when it was made), in milliseconds of running time. */
   superseded: number | undefined;
+  by?: number;
   purged: boolean;
 }
 
@@ -111,7 +112,7 @@ class StoreExplorer implements Explorer {
     const n = ++this.n;
     const result = await this.backend.write(put(key, before?.revision ?? 0, { n }));
     if (result.outcome !== 'committed') throw new Error(`${key} was not written`);
-    if (before !== undefined) before.superseded = this.clock.running;
+    if (before !== undefined) Object.assign(before, { superseded: this.clock.running, by: result.object.revision });
     const written: Written = {
       key,
       revision: result.object.revision,
@@ -132,7 +133,7 @@ class StoreExplorer implements Explorer {
     const result = await this.backend.write(remove(key, before.revision));
     if (result.outcome !== 'committed') throw new Error(`${key} was not deleted`);
     const at = this.clock.running;
-    before.superseded = at;
+    Object.assign(before, { superseded: at, by: result.object.revision });
     this.living.delete(key);
     this.written.push({ key, revision: result.object.revision, n, deletion: true, superseded: at, purged: false });
     this.trace.push(`${result.object.revision} delete ${key}`);
@@ -151,7 +152,7 @@ class StoreExplorer implements Explorer {
   }
 
   private async setPolicy(): Promise<void> {
-    const policy = this.random.pick(POLICIES);
+    const { policy } = this.random.pick(POLICIES);
     await this.backend.kept.setPolicy(RESOURCE, policy);
     const last = this.policies.at(-1);
     if (last !== undefined) last.ended = this.clock.running;
@@ -208,7 +209,8 @@ class StoreExplorer implements Explorer {
     if (purged && entry !== undefined) throw new Error(`${revision} was purged and is shown`);
     if (entry !== undefined || purged) return;
     if (revision > this.backend.compactedRevision()) throw new Error(`${revision} is in the window and not shown`);
-    if (superseded === undefined) return;
+    // A state that was current when it left the window, before anybody kept it, is listed when what superseded it leaves the window, too.
+    if (superseded === undefined || (written.by ?? 0) > this.backend.compactedRevision()) return;
     const age = this.clock.running - superseded;
     const keep = deletion ? this.owed.keepDeletedFor : this.owed.keepRevisionsFor;
     // While the store catches up, a state may be twice as old by its time.
