@@ -11,7 +11,11 @@ export interface RequestContext {
   readonly info: RequestInfo;
   /** The effective user (after impersonation). */
   user: UserInfo;
+  /** The authenticated user, if another one than `user` may be effective. */
+  readonly requestor?: UserInfo;
   readonly userAgent: string;
+  /** The field manager that the request names; '' or undefined if it names none. */
+  readonly fieldManager?: string;
   readonly auditId: string;
   /** Aborts when the client goes away or the deadline passes. Created on first use, which is expensive; see `cancellation`. */
   readonly signal: AbortSignal;

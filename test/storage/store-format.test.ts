@@ -7,7 +7,8 @@ import { encodeRecord, INCOMPLETE, UNSEEN_MEMBERS } from '../../src/storage/reco
 import { FakeClock } from '../fakes/util/clock.js';
 import { collect, commit, decode, describeEvent, everything, put, remove, RESOURCE } from './fixtures.js';
 
-const FIXTURE = join(import.meta.dirname, '../fixtures/store/embedded-3');
+const fixture = (format: number): string => join(import.meta.dirname, `../fixtures/store/embedded-${format}`);
+const PRESENT = 4;
 
 let directory: string;
 beforeEach(() => {
@@ -25,8 +26,10 @@ async function fill(backend: EmbeddedBackend): Promise<void> {
   await commit(backend, flagged('b/unseen', UNSEEN_MEMBERS));
   await commit(backend, put('a/plain', 2, { n: 2 }));
   await commit(backend, put('b/gone', 0));
-  await commit(backend, remove('b/gone', 6));
+  await commit(backend, { ...remove('b/gone', 6), author: AUTHOR });
 }
+
+const AUTHOR = { user: 'jane', manager: 'kubectl', userAgent: 'kubectl/1', auditID: 'id', impersonator: 'root' };
 
 /** `ANNEX_WRITE_FIXTURE=1` rewrites the fixture, after a format change with a new number. */
 if (process.env['ANNEX_WRITE_FIXTURE'] === '1') {
@@ -34,21 +37,23 @@ if (process.env['ANNEX_WRITE_FIXTURE'] === '1') {
     const backend = new EmbeddedBackend({ directory, clock: new FakeClock(0) });
     await backend.open();
     await fill(backend);
+    await backend.compact(7);
     await backend.close();
-    mkdirSync(FIXTURE, { recursive: true });
-    writeFileSync(join(FIXTURE, 'FORMAT'), readFileSync(join(directory, 'FORMAT')));
-    writeFileSync(join(FIXTURE, 'data.mdb.gz'), gzipSync(readFileSync(join(directory, 'data.mdb')), { level: 9 }));
+    mkdirSync(fixture(PRESENT), { recursive: true });
+    writeFileSync(join(fixture(PRESENT), 'FORMAT'), readFileSync(join(directory, 'FORMAT')));
+    writeFileSync(join(fixture(PRESENT), 'data.mdb.gz'), gzipSync(readFileSync(join(directory, 'data.mdb')), { level: 9 }));
   });
 }
 
-function unpack(): void {
-  writeFileSync(join(directory, 'FORMAT'), readFileSync(join(FIXTURE, 'FORMAT')));
-  writeFileSync(join(directory, 'data.mdb'), gunzipSync(readFileSync(join(FIXTURE, 'data.mdb.gz'))));
+function unpack(format = PRESENT): void {
+  writeFileSync(join(directory, 'FORMAT'), readFileSync(join(fixture(format), 'FORMAT')));
+  writeFileSync(join(directory, 'data.mdb'), gunzipSync(readFileSync(join(fixture(format), 'data.mdb.gz'))));
 }
 
-test('a store of the present format reads as written, and accepts writes', async () => {
-  unpack();
-  const backend = new EmbeddedBackend({ directory, clock: new FakeClock(0) });
+test.each([3, 4])('a store of format %d reads as written, and accepts writes', async (format) => {
+  unpack(format);
+  const clock = new FakeClock(0);
+  let backend = new EmbeddedBackend({ directory, clock });
   await backend.open();
   const { items } = await backend.list(RESOURCE, everything);
   expect(items.map(({ key, revision, flags }) => [key, revision, flags])).toEqual([
@@ -58,19 +63,32 @@ test('a store of the present format reads as written, and accepts writes', async
   ]);
   expect(decode(items[1])).toMatchObject({ metadata: { resourceVersion: '5', name: 'plain' }, spec: { n: 2 } });
   expect(Buffer.from(items[0]?.bytes ?? []).toString()).toContain('{"n":4611686018427387904,"text":"grüß dich"}');
-  expect((await collect(backend, 1, 6)).map(describeEvent)).toEqual([
-    '2 ADDED a/plain',
-    '3 ADDED a/incomplete',
-    '4 ADDED b/unseen',
-    '5 MODIFIED a/plain was 2',
-    '6 ADDED b/gone',
-    '7 DELETED b/gone was 6',
-  ]);
+  if (format === 3)
+    expect((await collect(backend, 1, 6)).map(describeEvent)).toEqual([
+      '2 ADDED a/plain',
+      '3 ADDED a/incomplete',
+      '4 ADDED b/unseen',
+      '5 MODIFIED a/plain was 2',
+      '6 ADDED b/gone',
+      '7 DELETED b/gone was 6',
+    ]);
   expect((await commit(backend, put('a/plain', 5, { n: 3 }))).revision).toBe(8);
+  // The deletion that the store has, in the log or in the history, can be undone.
+  const trash = { prefix: '', since: 0, from: '', limit: 10 };
+  await backend.compact(8);
+  const { entries } = await backend.kept.deleted(RESOURCE, trash);
+  expect(entries.map(({ key, revision, author, content }) => [key, revision, author, content.revision])).toEqual([
+    ['b/gone', 7, format === 3 ? undefined : AUTHOR, 6],
+  ]);
+  await backend.close();
+  expect(readFileSync(join(directory, 'FORMAT'), 'utf8')).toBe('annex embedded store 4\n');
+  backend = new EmbeddedBackend({ directory, clock });
+  await backend.open();
+  expect((await backend.kept.deleted(RESOURCE, trash)).entries).toEqual(entries);
   await backend.close();
 });
 
-test.each(['annex embedded store 2', 'annex embedded store 4', 'something else'])(
+test.each(['annex embedded store 2', 'annex embedded store 5', 'something else'])(
   'a store of the format %j is refused in one line and left unchanged',
   async (format) => {
     unpack();
@@ -78,7 +96,7 @@ test.each(['annex embedded store 2', 'annex embedded store 4', 'something else']
     const before = readFileSync(join(directory, 'data.mdb'));
     await expect(new EmbeddedBackend({ directory }).open()).rejects.toMatchObject({
       code: 'unusable',
-      message: `the data directory ${directory} has the format "${format}", which this version of Annex cannot read (it reads "annex embedded store 3")`,
+      message: `the data directory ${directory} has the format "${format}", which this version of Annex cannot read (it reads "annex embedded store 4")`,
     });
     expect(readdirSync(directory).sort()).toEqual(['FORMAT', 'data.mdb']);
     expect(readFileSync(join(directory, 'data.mdb')).equals(before)).toBe(true);
@@ -91,9 +109,9 @@ test('a server stops writing when its store is replaced by one of another format
   await backend.open();
   await commit(backend, put('a/b', 0));
   expect(backend.health.writing()).toEqual({ ok: true, reason: '' });
-  writeFileSync(join(directory, 'FORMAT'), 'annex embedded store 4\n');
+  writeFileSync(join(directory, 'FORMAT'), 'annex embedded store 5\n');
   clock.advance(10_000);
-  const why = expect.stringContaining('has the format "annex embedded store 4"') as string;
+  const why = expect.stringContaining('has the format "annex embedded store 5"') as string;
   expect(backend.health.writing()).toEqual({ ok: false, reason: why });
   await expect(backend.write(put('a/c', 0))).rejects.toMatchObject({ code: 'unusable', message: why });
   expect((await backend.get(RESOURCE, 'a/b'))?.revision).toBe(2);

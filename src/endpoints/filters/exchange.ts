@@ -4,6 +4,7 @@ import type { AuthenticationRequest } from '../../authentication/authenticator/i
 import type { UserInfo } from '../../authentication/user/user.js';
 import type { AuditLevel, AuditRecorder } from '../../request/audit.js';
 import type { RequestContext } from '../../request/context.js';
+import { first, parseQuery } from '../../request/query.js';
 import type { RequestInfo } from '../../request/request-info.js';
 import { LazySignal } from '../../util/cancellation.js';
 import { headerText } from '../../util/text/header-text.js';
@@ -118,6 +119,10 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
 
   get userAgent(): string {
     return headerText(this.request.headers['user-agent'] ?? '');
+  }
+
+  get fieldManager(): string {
+    return this.rawQuery.includes('fieldManager=') ? first(parseQuery(this.rawQuery), 'fieldManager') : '';
   }
 
   get span(): Span | undefined {

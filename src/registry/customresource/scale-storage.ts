@@ -6,6 +6,7 @@ import type { RequestContext } from '../../request/context.js';
 import { admissionAttributes, admitMutations } from '../generic/admission.js';
 import { decodeInVersion } from '../generic/conversion-retry.js';
 import { checkName, ensureNamespace } from '../generic/identity.js';
+import { authorOf } from '../generic/store/author.js';
 import { instrumentStore } from '../generic/store/instrumented-store.js';
 import type { ResourceStore } from '../generic/store/resource-store.js';
 import { updateObject } from '../generic/update.js';
@@ -90,7 +91,7 @@ class ScaleStorage {
           options: optionsFor(operation),
         }),
       );
-    const updated = await updateObject(instrumentStore(store, context), {
+    const updated = await updateObject(instrumentStore(store, context).writtenBy(authorOf(context)), {
       context,
       served,
       strategy: part.strategy,

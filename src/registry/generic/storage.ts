@@ -19,6 +19,7 @@ import type {
   WriteResult,
 } from '../rest/storage.js';
 import { listObjects } from './list.js';
+import { authorOf } from './store/author.js';
 import { instrumentStore } from './store/instrumented-store.js';
 import type { ResourceStore, StoredType } from './store/resource-store.js';
 import { watchObjects } from './watch.js';
@@ -115,27 +116,27 @@ export class GenericStorage implements StandardStorage {
   }
 
   create(request: CreateRequest): Promise<WriteResult> {
-    return create(this.timed(request.context), this.served, request);
+    return create(this.writing(request.context), this.served, request);
   }
 
   update(request: UpdateRequest): Promise<UpdateResult> {
-    return update(this.timed(request.context), this.served, request);
+    return update(this.writing(request.context), this.served, request);
   }
 
   patch(request: PatchRequest): Promise<UpdateResult> {
-    return patch(this.timed(request.context), this.served, request);
+    return patch(this.writing(request.context), this.served, request);
   }
 
   delete(request: DeleteRequest): Promise<DeleteResult> {
-    return remove(this.timed(request.context), this.served, request);
+    return remove(this.writing(request.context), this.served, request);
   }
 
   deleteUndecodable(context: RequestContext, namespace: string, name: string, dryRun: boolean): Promise<void> {
-    return deleteUndecodable(this.timed(context), namespace, name, dryRun);
+    return deleteUndecodable(this.writing(context), namespace, name, dryRun);
   }
 
   deleteCollection(request: DeleteCollectionRequest, selection: ListOptions): Promise<DeletedCollection> {
-    return removeListed(this.timed(request.context), this.served, request, selection);
+    return removeListed(this.writing(request.context), this.served, request, selection);
   }
 
   peek(namespace: string, name: string): CachedObject | undefined {
@@ -145,10 +146,15 @@ export class GenericStorage implements StandardStorage {
 
   backend(context: RequestContext): StoreBackend {
     const { backend, cache } = this.timed(context);
+    const author = authorOf(context);
     return {
       get: (resource, key) => backend.get(resource, key),
-      write: (request) => backend.write({ ...request, previous: cache.peek(request.key) }),
+      write: (request) => backend.write({ ...request, previous: cache.peek(request.key), author }),
     };
+  }
+
+  private writing(context: RequestContext): ResourceStore {
+    return this.timed(context).writtenBy(authorOf(context));
   }
 
   private timed(context: RequestContext): ResourceStore {

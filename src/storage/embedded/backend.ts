@@ -21,8 +21,11 @@ import { yieldNow } from '../../scheduling/slicer.js';
 import { Committer } from './committer.js';
 import { beginFormat, checkDirectory, finishFormat, prepareDirectory, unknownFormat } from './directory.js';
 import { lockDirectory, lockWithin, type DirectoryLock } from '../directory-lock.js';
+import { Keeping } from './kept/keeping.js';
+import type { KeptHistory } from '../kept/interfaces.js';
 import { damaged, isIntact, readHeader } from './entry.js';
-import { COMPACTED, Environment, FIRST_REVISION, objectKey, type Operation } from './environment.js';
+import { Environment, FIRST_REVISION, COMPACTED, objectKey } from './environment.js';
+import { Trimmer } from './trimmer.js';
 import { HistoricList, type ListRequest } from './history.js';
 import { type Step, verifyRecords, type Verification } from './verify.js';
 
@@ -33,6 +36,8 @@ export interface EmbeddedOptions {
   /** How long superseded states and the log are kept, in milliseconds. */
   readonly historyMillis?: number;
   readonly maxObjectBytes?: number;
+  /** The maximum bytes of deleted objects that are kept of all types without a policy of their own. */
+  readonly deletedBytes?: number;
   /** How long to wait for another process to release the directory, in milliseconds, and what to call when the wait begins. */
   readonly lockWait?: { readonly millis: number; began(): void };
 }
@@ -42,12 +47,14 @@ interface Opened {
   readonly committer: Committer;
   readonly feed: EventFeed;
   readonly lock: DirectoryLock;
+  readonly keeping: Keeping;
+  readonly trimmer: Trimmer;
 }
 
 const HISTORY_MILLIS = 5 * 60_000;
 const MAX_OBJECT_BYTES = 16 << 20;
+const DELETED_BYTES = 10 * 2 ** 30;
 const READ_AHEAD = 200;
-const REMOVALS_PER_COMMIT = 500;
 
 /** The store in a local directory, on LMDB. Only one process may use it at a time. */
 export class EmbeddedBackend implements Backend {
@@ -57,11 +64,8 @@ export class EmbeddedBackend implements Backend {
   private formatError: string | undefined;
   private readonly clock: Clock;
   private readonly historyMillis: number;
-  private trimmed: number | undefined;
-  /** History up to here is compacted; some of it may still be on the disk. */
-  private oldest: Revision = FIRST_REVISION;
-  /** History up to here is removed from the disk. */
-  private removed: Revision = FIRST_REVISION;
+  /** Undefined before the store is open. */
+  private trimmer: Trimmer | undefined;
   /** The revisions of lists in progress. */
   private readonly pins = new Map<symbol, Revision>();
   private timer: Timer | undefined;
@@ -89,7 +93,17 @@ export class EmbeddedBackend implements Backend {
   readonly indexes = undefined;
   readonly knownRevisions = undefined;
   readonly routing = undefined;
-  readonly kept = undefined;
+  readonly kept: KeptHistory = {
+    list: (options) => this.history().list(options),
+    entry: (resource, key, revision) => this.history().entry(resource, key, revision),
+    content: (resource, key, revision) => this.history().content(resource, key, revision),
+    deleted: (resource, options) => this.history().deleted(resource, options),
+    types: () => this.history().types(),
+    usage: (resource) => this.history().usage(resource),
+    policy: (resource) => this.history().policy(resource),
+    setPolicy: (resource, policy) => this.history().setPolicy(resource, policy),
+    purge: (resource, keys) => this.history().purge(resource, keys),
+  };
 
   constructor(private readonly options: EmbeddedOptions) {
     this.clock = options.clock ?? systemClock;
@@ -122,26 +136,38 @@ export class EmbeddedBackend implements Backend {
 
   private openStore(lock: DirectoryLock): Opened {
     const environment = Environment.open(this.options.directory);
-    this.oldest = this.removed = environment.metaNumber(COMPACTED) ?? FIRST_REVISION;
-    this.trimmed = this.clock.now();
+    const removed = environment.metaNumber(COMPACTED) ?? FIRST_REVISION;
     const last = environment.lastLogRevision();
     const entry = last === 0 ? undefined : environment.entry(last);
-    const revision = Math.max(last, this.removed);
+    const revision = Math.max(last, removed);
     const feed = new EventFeed({
       revision,
       readLog: (after) => Promise.resolve(this.readLog(after)),
     });
-    const committer = new Committer({
+    const keeping: Keeping = new Keeping({
       environment,
       clock: this.clock,
+      limitBytes: this.options.deletedBytes ?? DELETED_BYTES,
+      revision: () => committer.revision,
+      removed: () => environment.metaNumber(COMPACTED) ?? FIRST_REVISION,
+      between: (work) => committer.between(work),
+    });
+    const committer = new Committer({
+      environment,
+      // A clock that was set back would date a deletion to a time that has been purged.
+      now: () => Math.max(this.clock.now(), keeping.now),
+      keepsDeleted: (kept, { bytes }) => keeping.keepsDeleted(kept, bytes),
       revision,
       time: entry === undefined ? 0 : readHeader(entry, last).time,
       maxObjectBytes: this.options.maxObjectBytes ?? MAX_OBJECT_BYTES,
       read: (key, at) => this.read(key, at),
       committed: (events) => feed.push(events),
-      housekeep: () => this.removeSome(),
+      housekeep: () => this.housekeep(),
     });
-    return { environment, committer, feed, lock };
+    const { clock, historyMillis } = this;
+    const trimmer = new Trimmer({ environment, clock, historyMillis, keeping, removed, pinned: () => this.pinned() });
+    this.trimmer = trimmer;
+    return { environment, committer, feed, lock, keeping, trimmer };
   }
 
   async close(): Promise<void> {
@@ -180,10 +206,10 @@ export class EmbeddedBackend implements Backend {
     options: ListOptions,
     how: Pick<ListRequest, 'read' | 'visit'>,
   ): Promise<StoredList> {
-    const { environment, committer } = this.store();
+    const { environment, committer, trimmer } = this.store();
     const revision = options.revision === 0 ? committer.revision : options.revision;
     if (revision > committer.revision) throw tooLarge(revision, committer.revision);
-    if (revision < this.oldest) throw compacted(revision, this.oldest);
+    if (revision < trimmer.oldest) throw compacted(revision, trimmer.oldest);
     const pin = Symbol();
     this.pins.set(pin, revision);
     try {
@@ -210,39 +236,37 @@ export class EmbeddedBackend implements Backend {
   }
 
   compactedRevision(): Revision {
-    return this.oldest;
+    return this.trimmer?.oldest ?? FIRST_REVISION;
   }
 
   trimmedAt(): number | undefined {
-    return this.trimmed;
+    return this.trimmer?.trimmedAt;
   }
 
   events(after: Revision, signal: AbortSignal): EventStream {
-    const { feed, committer } = this.store();
-    if (after < this.oldest) throw compacted(after, this.oldest);
+    const { feed, committer, trimmer } = this.store();
+    if (after < trimmer.oldest) throw compacted(after, trimmer.oldest);
     if (after > committer.revision) throw tooLarge(after, committer.revision);
     return feed.read(after, signal);
   }
 
   async compact(revision: Revision): Promise<void> {
-    const { committer } = this.store();
+    const { committer, trimmer } = this.store();
     if (revision > committer.revision) throw tooLarge(revision, committer.revision);
-    this.oldest = Math.max(this.oldest, revision);
+    trimmer.oldest = Math.max(trimmer.oldest, revision);
     committer.requestHousekeeping();
     await committer.idle();
   }
 
   async raise(above: Revision): Promise<void> {
-    const { committer, environment, feed } = this.store();
+    const { committer, trimmer, feed } = this.store();
     await committer.raise(async () => {
       const newest = committer.revision;
-      this.oldest = newest;
+      trimmer.oldest = newest;
       // Lists in progress need the history below their own revision.
-      while (Math.min(...this.pins.values()) < newest) await yieldNow();
-      while (await this.removeOld());
+      while (this.pinned() < newest) await yieldNow();
       const first = Math.max(above, newest) + 1;
-      await environment.commit([{ table: 'meta', key: COMPACTED, value: first }]);
-      this.oldest = this.removed = first;
+      await trimmer.raiseTo(first);
       feed.skipTo(first);
       return first;
     });
@@ -251,6 +275,10 @@ export class EmbeddedBackend implements Backend {
   /** Reads every record. Blocks until it is done: for a store without other users. */
   verify(step: Step): Verification {
     return verifyRecords(this.store().environment, step);
+  }
+
+  private history(): KeptHistory {
+    return this.store().keeping.history;
   }
 
   private store(): Opened {
@@ -262,6 +290,10 @@ export class EmbeddedBackend implements Backend {
   private environment(): Environment {
     if (this.opened === undefined) throw closed();
     return this.opened.environment;
+  }
+
+  private pinned(): Revision {
+    return Math.min(...this.pins.values());
   }
 
   private read(key: string, revision: Revision): StoredObject {
@@ -284,8 +316,8 @@ export class EmbeddedBackend implements Backend {
   }
 
   private readLog(after: Revision): LogEvent[] {
-    const { environment, committer } = this.store();
-    if (after < this.oldest) throw compacted(after, this.oldest);
+    const { environment, committer, trimmer } = this.store();
+    if (after < trimmer.oldest) throw compacted(after, trimmer.oldest);
     environment.refresh();
     const events: LogEvent[] = [];
     for (const { revision, entry } of environment.entriesAfter(after)) {
@@ -325,39 +357,12 @@ export class EmbeddedBackend implements Backend {
   }
 
   /** Removes some of the expired history; false if nothing was left to remove. */
-  private async removeSome(): Promise<boolean> {
-    const more = await this.removeOld();
-    if (!more) this.trimmed = this.clock.now();
-    return more;
-  }
-
-  /**
-   * Removes the states that were superseded by entries older than the window, and the entries of deletions. Each entry is examined once,
-   * when it leaves the window.
-   */
-  private async removeOld(): Promise<boolean> {
-    const environment = this.environment();
-    environment.refresh();
-    const cutoff = this.clock.now() - this.historyMillis;
-    const pinned = Math.min(...this.pins.values());
-    const operations: Operation[] = [];
-    let last = this.removed;
-    let more = false;
-    for (const { revision, entry } of environment.entriesAfter(this.removed)) {
-      const header = readHeader(entry, revision);
-      if ((revision > this.oldest && header.time >= cutoff) || revision > pinned) break;
-      if (header.previous !== 0) operations.push({ table: 'log', revision: header.previous, value: undefined });
-      if (header.type === 'DELETED') operations.push({ table: 'log', revision, value: undefined });
-      last = revision;
-      more = operations.length >= REMOVALS_PER_COMMIT;
-      if (more) break;
-    }
-    if (last === this.removed) return false;
-    this.oldest = Math.max(this.oldest, last);
-    operations.push({ table: 'meta', key: COMPACTED, value: last });
-    await environment.commit(operations);
-    this.removed = last;
-    return more;
+  private async housekeep(): Promise<boolean> {
+    // On a full disk a purge may still find room, and makes some.
+    const more = (await this.trimmer?.some().catch(() => false)) === true;
+    // The history of a store that closes can wait.
+    const purges = !this.closing && (await this.opened?.keeping.purgeSome()) === true;
+    return more || purges;
   }
 }
 

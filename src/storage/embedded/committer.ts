@@ -1,17 +1,18 @@
-import type { Clock } from '../../util/clock.js';
 import { decodedForm } from '../encode.js';
 import { StorageError } from '../errors.js';
 import type { LogEvent, Revision, StoredObject, WriteRequest, WriteResult } from '../interfaces.js';
 import { withRevision } from '../object-bytes.js';
 import { encodeRecord, readRecord } from '../record.js';
 import { yieldNow } from '../../scheduling/slicer.js';
+import { encodeAuthor } from '../kept/authors.js';
 import { headerLength, writeHeader } from './entry.js';
-import { numberValue, objectKey, type Environment, type Operation } from './environment.js';
+import { numberValue, objectKey, revisionKey, type Environment, type Operation } from './environment.js';
 import { messageOf } from '../../util/error-message.js';
 
 export interface CommitterOptions {
   readonly environment: Environment;
-  readonly clock: Clock;
+  /** Returns the time of an entry that is written now, unless an earlier one has a later time. */
+  readonly now: () => number;
   readonly revision: Revision;
   /** The commit time of the newest entry: times never go back, even if the clock does. */
   readonly time: number;
@@ -20,6 +21,8 @@ export interface CommitterOptions {
   read(key: string, revision: Revision): StoredObject;
   /** Called in order, after a batch is durable and before its writes are resolved. */
   committed(events: readonly LogEvent[]): void;
+  /** Reports whether a deleted object can be brought back, so that its deletion has to be found. */
+  keepsDeleted(resource: string, object: StoredObject): boolean;
   /** Removes some of the expired history; false if nothing was left to remove. */
   housekeep(): Promise<boolean>;
 }
@@ -92,6 +95,14 @@ export class Committer {
     return new Promise((resolve, reject) => {
       this.raises.push({ work, resolve, reject });
       this.start();
+    });
+  }
+
+  /** Runs some work between commits. */
+  between(work: () => Promise<void>): Promise<void> {
+    return this.raise(async () => {
+      await work();
+      return this.newest;
     });
   }
 
@@ -173,15 +184,15 @@ export class Committer {
         }
         this.addEvent(batch, write, {
           type: 'DELETED',
-          entry: this.entry(write, 'DELETED', current.revision, revision),
+          entry: this.entry(write, 'DELETED', current.revision, revision).entry,
           object: { ...current, revision, bytes: withRevision(current.bytes, revision) },
           previous: current,
         });
         return;
       }
       const type = current === undefined ? 'ADDED' : 'MODIFIED';
-      const entry = this.entry(write, type, expected, revision);
-      const state = readRecord(entry, headerLength(resource, key));
+      const { entry, offset } = this.entry(write, type, expected, revision);
+      const state = readRecord(entry, offset);
       const { bytes } = state;
       if (bytes.length > this.options.maxObjectBytes) {
         throw new StorageError(
@@ -203,13 +214,20 @@ export class Committer {
     return revision === 0 ? undefined : this.options.read(key, revision);
   }
 
-  private entry({ request }: PendingWrite, type: LogEvent['type'], previous: Revision, revision: Revision): Buffer {
+  /** Returns the log entry of a write, and the offset of its record. */
+  private entry(
+    { request }: PendingWrite,
+    type: LogEvent['type'],
+    previous: Revision,
+    revision: Revision,
+  ): { readonly entry: Buffer; readonly offset: number } {
     const { resource, key, value } = request;
-    const reserve = headerLength(resource, key);
-    const entry = value === undefined ? Buffer.allocUnsafeSlow(reserve) : encodeRecord(value, revision, reserve);
-    this.time = Math.max(this.time, this.options.clock.now());
-    writeHeader(entry, { type, resource, key, previous, time: this.time });
-    return entry;
+    const author = request.author && encodeAuthor(request.author);
+    const offset = headerLength(resource, key, author);
+    const entry = value === undefined ? Buffer.allocUnsafeSlow(offset) : encodeRecord(value, revision, offset);
+    this.time = Math.max(this.time, this.options.now());
+    writeHeader(entry, { type, resource, key, author, previous, time: this.time });
+    return { entry, offset };
   }
 
   private addEvent(
@@ -226,10 +244,19 @@ export class Committer {
       key: objectKey(resource, key),
       value: deleted ? undefined : numberValue(object.revision),
     });
+    if (deleted) this.addDeletion(batch, resource, object);
     batch.events.push({ revision: object.revision, resource, key, type, object, previous });
     batch.changed.set(`${resource}\0${key}`, deleted ? undefined : object);
     batch.results.push({ write, result: { outcome: 'committed', object } });
     batch.bytes += entry.length;
+  }
+
+  /** Makes a deletion the newest one of its object. One that is not kept hides those before. */
+  private addDeletion(batch: Batch, resource: string, object: StoredObject): void {
+    const key = objectKey(resource, object.key);
+    const isKept = this.options.keepsDeleted(resource, object);
+    if (!isKept && this.options.environment.row('deleted', key) === undefined) return;
+    batch.operations.push({ table: 'deleted', key, value: isKept ? revisionKey(object.revision) : undefined });
   }
 
   /** Reports whether a failed commit took effect: then its last log entry exists. */

@@ -17,7 +17,10 @@ import { damageOfLmdbFile } from '../lmdb-file.js';
 import { messageOf } from '../../util/error-message.js';
 
 const FORMAT_FILE = 'FORMAT';
-const FORMAT = 'annex embedded store 3\n';
+const FORMAT = 'annex embedded store 4\n';
+/** Formats whose entries are read as they are: in format 3 none has an author, and there is no history. */
+const READABLE = new Set([FORMAT, 'annex embedded store 3\n']);
+const CURRENT: ReadonlySet<string> = new Set([FORMAT]);
 const DATA_FILE = 'data.mdb';
 /** Says that a restore has begun, until the store is complete. */
 const RESTORING = 'RESTORING';
@@ -54,7 +57,7 @@ export function checkDirectory(directory: string): void {
       `${directory} is not a data directory of Annex (it contains ${JSON.stringify(foreign)}); choose another directory, for example an empty one`,
     );
   }
-  const unknown = unknownFormat(directory);
+  const unknown = unknownFormat(directory, READABLE);
   if (unknown !== undefined) throw unusable(unknown);
   const path = join(directory, DATA_FILE);
   if (!names.includes(DATA_FILE)) throw corrupt(path, 'the file is missing');
@@ -88,9 +91,9 @@ export function finishRestore(directory: string): void {
 }
 
 /** Returns why this version cannot use the store if it has another format. Also for a running server, whose store may have been replaced. */
-export function unknownFormat(directory: string): string | undefined {
+export function unknownFormat(directory: string, known: ReadonlySet<string> = CURRENT): string | undefined {
   const format = readFileSync(join(directory, FORMAT_FILE), 'utf8');
-  if (format === FORMAT) return undefined;
+  if (known.has(format)) return undefined;
   return `the data directory ${directory} has the format ${JSON.stringify(format.trim().slice(0, 60))}, which this version of Annex cannot read (it reads ${JSON.stringify(FORMAT.trim())})`;
 }
 
@@ -105,7 +108,7 @@ export function prepareDirectory(directory: string): void {
 
 /** Called before the data file is created: until `finishFormat`, the directory holds nothing that could be lost. */
 export function beginFormat(directory: string): void {
-  if (readdirSync(directory).includes(FORMAT_FILE)) return;
+  if (hasCurrentFormat(directory)) return;
   const path = join(directory, UNFINISHED);
   const file = openSync(path, 'w', 0o600);
   try {
@@ -117,13 +120,19 @@ export function beginFormat(directory: string): void {
   sync(directory);
 }
 
-/** Called once there is a data file: from here on it must exist and be whole. */
+/**
+ * Called once there is a data file, before anything is written to it: from here on it must exist and be whole, and servers of earlier
+ * formats refuse it.
+ */
 export function finishFormat(directory: string): void {
-  if (readdirSync(directory).includes(FORMAT_FILE)) return;
+  if (hasCurrentFormat(directory)) return;
   sync(join(directory, DATA_FILE));
   renameSync(join(directory, UNFINISHED), join(directory, FORMAT_FILE));
   sync(directory);
 }
+
+const hasCurrentFormat = (directory: string): boolean =>
+  readdirSync(directory).includes(FORMAT_FILE) && unknownFormat(directory) === undefined;
 
 function sync(path: string): void {
   const file = openSync(path, 'r');

@@ -6,7 +6,7 @@ import { messageOf } from '../../util/error-message.js';
 
 /** A change of one record, part of a transaction. */
 export type Operation =
-  | { readonly table: 'objects'; readonly key: Buffer; readonly value: Buffer | undefined }
+  | { readonly table: 'objects' | HistoryTable; readonly key: Buffer; readonly value: Buffer | undefined }
   | { readonly table: 'log'; readonly revision: Revision; readonly value: Buffer | undefined }
   | { readonly table: 'meta'; readonly key: string; readonly value: number };
 
@@ -17,6 +17,9 @@ export const COMPACTED = 'compacted';
 
 /** The options of each table. */
 export const TABLES = { encoding: 'binary', keyEncoding: 'binary', cache: false } as const;
+/** The tables of the history; see history/rows.ts. */
+const HISTORY_TABLES = ['history', 'historyKeys', 'historyAges', 'deleted', 'types'] as const;
+export type HistoryTable = (typeof HISTORY_TABLES)[number];
 
 /** The longest key that LMDB accepts, in bytes; it cannot even look up a much longer one. No object has such a key. */
 const maxKeyBytes = 1978;
@@ -31,6 +34,7 @@ export class Environment {
     private readonly objects: Database<Buffer, Buffer>,
     private readonly log: Database<Buffer, Buffer>,
     private readonly meta: Database<Buffer, Buffer>,
+    private readonly history: Readonly<Record<HistoryTable, Database<Buffer, Buffer>>>,
   ) {}
 
   static open(directory: string): Environment {
@@ -38,16 +42,19 @@ export class Environment {
       const root = open<Buffer, Buffer>(directory, {
         ...TABLES,
         noSubdir: false,
-        maxDbs: 4,
+        maxDbs: 12,
         // A commit is on disk before it is reported, and consists of exactly one batch.
         overlappingSync: false,
         eventTurnBatching: false,
       });
+      const table = (name: string): Database<Buffer, Buffer> => root.openDB<Buffer, Buffer>(name, TABLES);
+      const history = Object.fromEntries(HISTORY_TABLES.map((name) => [name, table(name)]));
       return new Environment(
         root,
-        root.openDB<Buffer, Buffer>('objects', TABLES),
-        root.openDB<Buffer, Buffer>('log', TABLES),
-        root.openDB<Buffer, Buffer>('meta', TABLES),
+        table('objects'),
+        table('log'),
+        table('meta'),
+        history as Record<HistoryTable, Database<Buffer, Buffer>>,
       );
     } catch (error) {
       throw new StorageError('unusable', `the data directory ${directory} cannot be opened: ${messageOf(error)}`, {
@@ -97,9 +104,7 @@ export class Environment {
   }
 
   /** Yields the log entries after a revision, in order; must be consumed in one turn of the event loop. */
-  *entriesAfter(
-    revision: Revision,
-  ): Generator<{ readonly revision: Revision; readonly entry: Buffer }, void, undefined> {
+  *entriesAfter(revision: Revision): Generator<LogRow, void, undefined> {
     for (const { key, value } of this.log.getRange({ start: revisionKey(revision + 1) })) {
       yield { revision: keyRevision(key), entry: value };
     }
@@ -118,6 +123,30 @@ export class Environment {
     for (const { key, value } of this.objects.getRange({ start, end, limit })) {
       yield { key, revision: value.readDoubleBE(0) };
     }
+  }
+
+  /** Yields the log entries up to a revision and after another, in reverse order; must be consumed in one turn of the event loop. */
+  *entriesDown(from: Revision, after: Revision): Generator<LogRow, void, undefined> {
+    const range = { start: revisionKey(from), end: revisionKey(after), reverse: true };
+    for (const { key, value } of this.log.getRange(range)) yield { revision: keyRevision(key), entry: value };
+  }
+
+  /** Returns a row of the history. */
+  row(table: HistoryTable, key: Buffer): Buffer | undefined {
+    return this.history[table].getBinary(key);
+  }
+
+  /**
+   * Yields the rows of the history from one key to another; must be consumed in one turn of the event loop. `reverse`: from `start`
+   * (inclusive) down to `end` (exclusive).
+   */
+  *rows(
+    table: HistoryTable,
+    start: Buffer,
+    end: Buffer | undefined,
+    { reverse = false } = {},
+  ): Generator<{ readonly key: Buffer; readonly value: Buffer }, void, undefined> {
+    for (const row of this.history[table].getRange({ start, ...(end && { end }), reverse })) yield row;
   }
 
   /** Yields every object of every type, with the revision of its state; must be consumed in one turn of the event loop. */
@@ -144,14 +173,32 @@ export class Environment {
     }
   }
 
+  private tableOf({ table }: Operation): Database<Buffer, Buffer> {
+    switch (table) {
+      case 'objects':
+        return this.objects;
+      case 'log':
+        return this.log;
+      case 'meta':
+        return this.meta;
+      default:
+        return this.history[table];
+    }
+  }
+
   private put(operation: Operation): void {
-    const table = operation.table === 'objects' ? this.objects : operation.table === 'log' ? this.log : this.meta;
+    const table = this.tableOf(operation);
     const key = operation.table === 'log' ? revisionKey(operation.revision) : Buffer.from(operation.key);
     const value = operation.table === 'meta' ? numberValue(operation.value) : operation.value;
     // Each operation has the outcome of the batch; LMDB reports it on these promises, too.
     const done = value === undefined ? table.remove(key) : table.put(key, value);
     done.catch(() => false);
   }
+}
+
+interface LogRow {
+  readonly revision: Revision;
+  readonly entry: Buffer;
 }
 
 export function objectKey(resource: string, key: string): Buffer {
@@ -184,8 +231,8 @@ export function revisionKey(revision: Revision): Buffer {
   return key;
 }
 
-export function keyRevision(key: Buffer): Revision {
-  return key.readUInt32BE(0) * 0x1_0000_0000 + key.readUInt32BE(4);
+export function keyRevision(key: Buffer, at = 0): Revision {
+  return key.readUInt32BE(at) * 0x1_0000_0000 + key.readUInt32BE(at + 4);
 }
 
 /** Returns the cause of a failed commit, which LMDB reports on a separate promise. */

@@ -3,7 +3,7 @@ import type { KeptPolicy, PolicyState } from './interfaces.js';
 const HOUR = 3_600_000;
 /** How long a policy that was shortened still holds. */
 export const SHORTENING_MILLIS = 24 * HOUR;
-export const KEEP_DELETED_MILLIS = 168 * HOUR;
+const KEEP_DELETED_MILLIS = 168 * HOUR;
 
 /** What is kept of a type without a policy: deleted objects. */
 export const KEEP_DELETED: KeptPolicy = {
@@ -61,7 +61,7 @@ export function changePolicy(state: PolicyState, policy: KeptPolicy, now: number
 }
 
 /** A state that has been superseded or is that of a deletion, as far as it matters for when it goes. */
-export interface AgingState {
+interface AgingState {
   readonly key: string;
   readonly deletion: boolean;
   /** When the state was superseded, or the object deleted. */

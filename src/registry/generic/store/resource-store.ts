@@ -5,6 +5,7 @@ import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { encodeObject } from '../../../storage/encode.js';
 import type { StoreBackend, EncodedObject, StoredObject, WriteResult } from '../../../storage/interfaces.js';
 import type { CachedObject, ReadAt, ResourceCache } from '../../../storage/cacher/interfaces.js';
+import type { Author } from '../../../storage/kept/interfaces.js';
 import type { Clock } from '../../../util/clock.js';
 import { yieldNow } from '../../../scheduling/slicer.js';
 import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
@@ -56,14 +57,22 @@ export class ResourceStore {
     readonly clock: Clock,
     /** The revision at which the type was created: earlier revisions can be neither listed nor watched. */
     readonly createdRevision = FIRST_GIVEN,
+    /** Who makes the writes; undefined for the server itself. */
+    private readonly author?: Author,
   ) {
     this.groupResource = { group: type.group, resource: type.resource };
     this.namespaced = type.namespaced;
   }
 
   withCache(cache: ResourceCache, backend = this.backend): ResourceStore {
-    const { type, resource, clock, createdRevision } = this;
-    return new ResourceStore(type, resource, backend, cache, clock, createdRevision);
+    const { type, resource, clock, createdRevision, author } = this;
+    return new ResourceStore(type, resource, backend, cache, clock, createdRevision, author);
+  }
+
+  /** Returns the store for the writes of an author. */
+  writtenBy(author: Author): ResourceStore {
+    const { type, resource, backend, cache, clock, createdRevision } = this;
+    return new ResourceStore(type, resource, backend, cache, clock, createdRevision, author);
   }
 
   /** Returns the key of an object. Throws ApiError if the name cannot be a path segment. */
@@ -202,8 +211,9 @@ export class ResourceStore {
     value: EncodedObject | undefined,
   ): Promise<WriteResult> {
     const expected = previous?.revision ?? 0;
+    const { resource, author } = this;
     try {
-      return await this.backend.write({ resource: this.resource, key, expected, previous, value });
+      return await this.backend.write({ resource, key, expected, previous, value, author });
     } catch (error) {
       throw interpretStorageError(error, 'write');
     }
