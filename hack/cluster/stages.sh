@@ -123,6 +123,8 @@ stage_runbooks() {
   sleep 5
   eventually two
   eventually available
+  # AnnexNoBackup looks at a CronJob that has not succeeded.
+  guide "kubectl -n annex-system create cronjob annex-backup --image=$IMAGE:$version --schedule='0 0 1 1 *'"
   for page in docs/runbooks/Annex*.md; do
     page=${page#docs/}
     [ "$page" != runbooks/AnnexAPIServiceUnavailable.md ] || { follow "$page" Diagnosis; continue; }
@@ -130,6 +132,7 @@ stage_runbooks() {
     echo "-- $page"
     if blocks "$page" | grep -v -q ' top pods '; then follow "$page" > "$scratch/runbook"; fi
   done
+  guide 'kubectl -n annex-system delete cronjob annex-backup'
 }
 
 # A group of the cluster moves to Annex and back, by the guide; helm says why it does not uninstall meanwhile.

@@ -10,6 +10,9 @@ const DEFINITIONS: Readonly<Record<string, string>> = {
   'resourcedefinitions.kubeannex.io': 'rd',
 };
 
+/** Up to this many objects the answer is kube-apiserver's, without a warning: scripts that try out definitions delete as many. */
+const FEW = 9;
+
 const shortNameOf = ({ resource, group }: GroupResource): string | undefined => DEFINITIONS[`${resource}.${group}`];
 
 interface DeletionWarningOptions {
@@ -37,13 +40,13 @@ export function deletionWarning({ kept, registry }: DeletionWarningOptions): Adm
         const name = oldObject?.metadata.name ?? '';
         if (type === undefined || subresource !== '' || name === '') return;
         const count = sizeOf(name);
-        if (count === 0) return;
+        if (count <= FEW) return;
         const { keepDeletedFor } = (await kept.policy(name)).policy;
         const back =
           keepDeletedFor === 0
             ? 'nothing of them is kept'
             : `for ${formatGoDuration(keepDeletedFor)}, "kubectl annex undelete ${type} ${name}" brings all of it back`;
-        attributes.warn(`deleting ${name} deletes its ${String(count)} object${count === 1 ? '' : 's'}; ${back}`);
+        attributes.warn(`deleting ${name} deletes its ${String(count)} objects; ${back}`);
       },
     },
   ];
