@@ -41,7 +41,10 @@ if (process.env['ANNEX_WRITE_FIXTURE'] === '1') {
     await backend.close();
     mkdirSync(fixture(PRESENT), { recursive: true });
     writeFileSync(join(fixture(PRESENT), 'FORMAT'), readFileSync(join(directory, 'FORMAT')));
-    writeFileSync(join(fixture(PRESENT), 'data.mdb.gz'), gzipSync(readFileSync(join(directory, 'data.mdb')), { level: 9 }));
+    writeFileSync(
+      join(fixture(PRESENT), 'data.mdb.gz'),
+      gzipSync(readFileSync(join(directory, 'data.mdb')), { level: 9 }),
+    );
   });
 }
 

@@ -26,7 +26,7 @@ export const WHERE = text(
   'A CEL expression over `object` that is true for the objects to look at. By default all are.',
 );
 
-const namedExpression = (description: string, of: string): JsonObject =>
+export const namedExpression = (description: string, of: string): JsonObject =>
   listOf(
     description,
     fields(

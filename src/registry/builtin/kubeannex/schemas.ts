@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 
-const KUBEANNEX = 'kubeannex.io';
+export const KUBEANNEX = 'kubeannex.io';
 
 export const text = (description: string, more: JsonObject = {}): JsonObject => ({
   type: 'string',
