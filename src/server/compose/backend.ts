@@ -40,7 +40,7 @@ async function fileOver(
  * identity of the cluster that a database may belong to; not checked if it is empty.
  */
 export async function makeLogs(
-  options: StorageOptions & CacheDirOptions & Pick<Options, 'tracingConfigFile'>,
+  options: StorageOptions & CacheDirOptions & Pick<Options, 'tracingConfigFile' | 'deletedObjectsLimit'>,
   clock: Clock,
   observer: MongoObserver,
   clusterUid: string,
@@ -52,6 +52,7 @@ export async function makeLogs(
     const main = new EmbeddedBackend({
       directory: embeddedDirectory(options),
       ...common,
+      deletedBytes: options.deletedObjectsLimit,
       ...(lockWait && { lockWait }),
     });
     return { main, others: new Map(), overrides: new Map() };

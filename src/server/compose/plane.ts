@@ -30,7 +30,7 @@ import { makeLogs, storeRedactor } from './backend.js';
 import { standaloneOutageReads, storeOutage } from './outage.js';
 import { openEncryption, type OpenEncryption } from './encryption.js';
 import { installBuiltins, loadMergeTypes } from '../../registry/builtin/install.js';
-import { registerHistoryMetrics } from '../metrics/history-metrics.js';
+import { registerHistoryMetrics, registerKeptMetrics } from '../metrics/history-metrics.js';
 import { dropRemovedTypes } from '../metrics/removed-types.js';
 import { registerCacherMetrics, undecodableReporter } from '../metrics/cacher-metrics.js';
 import { installDocuments } from '../http/documents/documents.js';
@@ -141,6 +141,7 @@ export async function openFoundation(
   outage?.start(() => (backend.health.same().ok ? backend.health.ping() : Promise.resolve()));
   encryption?.follow(cacher, backend);
   registerCacherMetrics(() => cacher.stats(), metrics);
+  registerKeptMetrics(backend.kept, metrics);
   dropRemovedTypes(registry, [metricsRegistry, metrics], clock);
   const cbor = featureGates.enabled('CBORServingAndStorage');
   const mergeTypes = loadMergeTypes();

@@ -15,6 +15,8 @@ import { OBJECT_RESTORES, restoreDefinition } from '../../undo/restore/definitio
 import { localOwners, type OwnerLookup } from '../../undo/restore/owners.js';
 import { RestoreController } from '../../undo/restore/restore-controller.js';
 import { Restorer } from '../../undo/restore/restorer.js';
+import { RETENTIONS, retentionDefinition } from '../../undo/retention/definition.js';
+import { RetentionController } from '../../undo/retention/retention-controller.js';
 import { revisionKinds } from '../../undo/revisions/kinds.js';
 import { errorLogger } from './controllers.js';
 import type { Foundation } from './plane.js';
@@ -25,7 +27,7 @@ const LEASE = 'annex-restores';
 
 /** Returns the definitions of the stored types of undo. A store that keeps no history has none. */
 export const undoDefinitions = ({ kept }: Pick<Backend, 'kept'>): KubeObject[] =>
-  kept === undefined ? [] : [restoreDefinition()];
+  kept === undefined ? [] : [restoreDefinition(), retentionDefinition()];
 
 /** Returns the admission plugins of undo, which run whatever the flags say. */
 export const undoPlugins = ({
@@ -53,7 +55,7 @@ export interface UndoParts extends Pick<Foundation, 'backend' | 'registry'> {
   readonly signal: AbortSignal;
 }
 
-/** Carries out restores until the signal aborts. For one server at a time. */
+/** Carries out restores and retentions until the signal aborts. For one server at a time. */
 export function startRestores({ clock, logger }: Pick<ServerContext, 'clock' | 'logger'>, parts: UndoParts): void {
   const { backend, registry, authorizer, admission, clients, definitions, signal } = parts;
   const { kept } = backend;
@@ -63,6 +65,8 @@ export function startRestores({ clock, logger }: Pick<ServerContext, 'clock' | '
   const restores = clients.for(OBJECT_RESTORES);
   const onError = errorLogger({ logger }, 'restore');
   new RestoreController({ restores, restorer, authorizer, admission, clock, onError }).start(signal);
+  const retentions = clients.for(RETENTIONS);
+  new RetentionController({ retentions, kept, clock, onError: errorLogger({ logger }, 'retention') }).start(signal);
 }
 
 /** Carries out restores while this replica leads. */

@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client';
+import type { KeptHistory } from '../../storage/kept/interfaces.js';
 import { backendsOf, type LogSet, totalLag } from '../../storage/routed-backend.js';
-import { metricsOf } from '../../util/metrics/metrics.js';
+import { type GaugeVec, metricsOf } from '../../util/metrics/metrics.js';
 
 /**
  * Registers metrics of when the history of the store was last trimmed to its window, and of how far the collections in MongoDB are
@@ -28,4 +29,21 @@ export function registerHistoryMetrics(logs: LogSet, registry: Registry): void {
     'Objects whose last write is committed but not projected yet.',
     () => lag()?.objects,
   );
+}
+
+/** Registers metrics of the deleted objects and superseded states that are kept beyond the window. */
+export function registerKeptMetrics(kept: KeptHistory | undefined, registry: Registry): void {
+  if (kept === undefined) return;
+  const { gauge } = metricsOf(registry);
+  const sumOf = async (kind: 'deleted' | 'revisions', part: 'count' | 'bytes'): Promise<number> => {
+    let sum = 0;
+    for (const type of await kept.types()) sum += (await kept.usage(type))[kind][part];
+    return sum;
+  };
+  const refresh = (part: 'count' | 'bytes') => async (metric: GaugeVec) => {
+    for (const kind of ['deleted', 'revisions'] as const) metric.withLabelValues(kind).value = await sumOf(kind, part);
+  };
+  const states = "States in the store's history: the last ones of deleted objects, and superseded revisions.";
+  gauge('annex_history_states', states, ['kind'], refresh('count'));
+  gauge('annex_history_bytes', "Size of the store's history in bytes, as stored.", ['kind'], refresh('bytes'));
 }

@@ -96,6 +96,12 @@ export const STORAGE_FLAGS = {
     5 * MINUTE,
     'How long past revisions remain readable and watches can resume from them.',
   ),
+  deletedObjectsLimit: flag(
+    'deleted-objects-limit',
+    int(0),
+    10 * 1024 * 1024 * 1024,
+    'With the embedded store: the maximum size of all deleted objects that are kept so that they can be restored, in bytes as stored. Beyond it the oldest are purged.',
+  ),
   encryptionProviderConfig: flag(
     'encryption-provider-config',
     text,
@@ -117,7 +123,10 @@ export type CacheDirOptions = Pick<Values, 'cacheDir' | 'cacheDirLimit'>;
 
 export type EncryptionOptions = Pick<Values, 'encryptionProviderConfig' | 'encryptionProviderConfigAutomaticReload'>;
 
-export type StorageOptions = Omit<Values, keyof CacheDirOptions | keyof EncryptionOptions | 'staleReadsDuringOutage'> &
+export type StorageOptions = Omit<
+  Values,
+  keyof CacheDirOptions | keyof EncryptionOptions | 'staleReadsDuringOutage' | 'deletedObjectsLimit'
+> &
   GivenFlags & { readonly dataDir: string };
 
 /** Returns the directory of the embedded store. */
@@ -138,6 +147,8 @@ export function validateStorageOptions(options: StorageOptions): void {
     if (useless !== undefined) throw new FlagError(`--${useless} requires --storage-backend=mongodb`);
     return;
   }
+  if (options.given.has('deleted-objects-limit'))
+    throw new FlagError('--deleted-objects-limit requires --storage-backend=embedded');
   if (options.mongodbUri !== '' && options.mongodbUriFile !== '') {
     throw new FlagError('--mongodb-uri and --mongodb-uri-file cannot be given together');
   }

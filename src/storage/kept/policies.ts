@@ -38,7 +38,13 @@ const higher = (a: number, b: number): number => (a === 0 || b === 0 ? 0 : Math.
 export const longest = (a: KeptPolicy, b: KeptPolicy): KeptPolicy => ({
   keepDeletedFor: Math.max(a.keepDeletedFor, b.keepDeletedFor),
   keepRevisionsFor: Math.max(a.keepRevisionsFor, b.keepRevisionsFor),
-  maxRevisionsPerObject: higher(a.maxRevisionsPerObject, b.maxRevisionsPerObject),
+  // The number of a policy that keeps no revisions means nothing.
+  maxRevisionsPerObject:
+    b.keepRevisionsFor === 0
+      ? a.maxRevisionsPerObject
+      : a.keepRevisionsFor === 0
+        ? b.maxRevisionsPerObject
+        : higher(a.maxRevisionsPerObject, b.maxRevisionsPerObject),
   maxBytes: higher(a.maxBytes, b.maxBytes),
 });
 

@@ -114,11 +114,11 @@ export class CounterVec extends Counter {
 export class GaugeVec extends Gauge {
   private readonly seriesMap: SeriesMap<MetricSeries>;
 
-  /** `refresh` is called before every scrape and sets values that are not kept up to date in between. */
+  /** `refresh` is called before every scrape and sets values that are not kept up to date in between. It may return a promise. */
   constructor(
     options: MetricOptions,
     registry: Registry = metricsRegistry,
-    private readonly refresh?: (gauge: GaugeVec) => void,
+    private readonly refresh?: (gauge: GaugeVec) => unknown,
   ) {
     super(configuration(options, registry));
     this.seriesMap = new SeriesMap(options, (labels) => new MetricSeries(labels));
@@ -138,7 +138,7 @@ export class GaugeVec extends Gauge {
   }
 
   override async get(): ReturnType<Gauge['get']> {
-    this.refresh?.(this);
+    await this.refresh?.(this);
     const empty = await super.get();
     return { ...empty, values: [...this.seriesMap.all()].map(({ labels, value }) => ({ labels, value })) };
   }
@@ -342,7 +342,7 @@ export function resetCounts(registry: Registry): void {
 export const metricsOf = (registry: Registry = metricsRegistry) => ({
   counter: (name: string, help: string, labels: readonly string[] = [], refresh?: (counter: CounterVec) => void) =>
     new CounterVec({ name, help, labels }, registry, refresh),
-  gauge: (name: string, help: string, labels: readonly string[] = [], refresh?: (gauge: GaugeVec) => void) =>
+  gauge: (name: string, help: string, labels: readonly string[] = [], refresh?: (gauge: GaugeVec) => unknown) =>
     new GaugeVec({ name, help, labels }, registry, refresh),
   histogram: (name: string, help: string, labels: readonly string[], bounds: readonly number[]) =>
     new HistogramVec({ name, help, labels }, bounds, registry),

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../../src/apimachinery/json/json.js';
 import { type Answer, dig, digList, digText, type Http1, treeOf, WatchReader } from '../../integration/client.js';
-import { MAIN } from '../../integration/server.js';
+import { eventually, MAIN } from '../../integration/server.js';
 import { run, type TestCluster } from '../cluster.js';
-import { widgetsPath, widgetText } from '../widgets.js';
+import { GROUP, widgetsPath, widgetText } from '../widgets.js';
 
 const NAMESPACE = 'asked';
 
@@ -126,6 +126,103 @@ export function asking(cluster: TestCluster): void {
           reader.events.map(({ type, object }) => `${digText(type)} ${digText(object, 'metadata', 'name')}`),
         ).toEqual(['ADDED a5', 'MODIFIED a5', 'DELETED a5']);
       }
+    });
+
+    test('a Query through the aggregator and at each replica', async () => {
+      const query = {
+        apiVersion: 'kubeannex.io/v1alpha1',
+        kind: 'LocalQuery',
+        metadata: { namespace: NAMESPACE },
+        spec: {
+          source: { group: GROUP, resource: 'widgets' },
+          groupBy: [{ name: 'colour', expression: 'object.spec.colour' }],
+          aggregates: [{ name: 'widgets', count: {} }],
+          orderBy: [{ name: 'colour' }],
+        },
+      };
+      for (const client of clients()) {
+        const answer = await client.post(`/apis/kubeannex.io/v1alpha1/namespaces/${NAMESPACE}/localqueries`, query);
+        expect([answer.status, dig(treeOf(answer), 'status', 'rows')]).toEqual([
+          201,
+          [
+            ['blue', 3],
+            ['green', 3],
+            ['red', 3],
+          ],
+        ]);
+      }
+      expect(await cluster.kubectl.ok(['explain', 'localquery.spec.groupBy'])).toContain('expression');
+    });
+
+    test('a View is a kind of the cluster, the same at both replicas, until it is deleted', async () => {
+      const { kubectl } = cluster;
+      const definition = {
+        apiVersion: 'kubeannex.io/v1alpha1',
+        kind: 'View',
+        metadata: { name: 'widgetcolours.views.kubeannex.io' },
+        spec: {
+          names: { plural: 'widgetcolours', kind: 'WidgetColour', shortNames: ['wcol'] },
+          source: { group: GROUP, resource: 'widgets' },
+          groupBy: [
+            { name: 'namespace', expression: 'object.metadata.namespace' },
+            { name: 'colour', expression: 'object.spec.colour' },
+          ],
+          aggregates: [{ name: 'widgets', count: {} }],
+        },
+      };
+      await kubectl.ok(['apply', '--server-side', '-f', '-'], { stdin: JSON.stringify(definition) });
+      await kubectl.ok(['wait', 'view/widgetcolours.views.kubeannex.io', '--for=condition=Ready', '--timeout=60s']);
+      const rows = `/apis/views.kubeannex.io/v1alpha1/namespaces/${NAMESPACE}/widgetcolours`;
+      const shown = async (client: Http1): Promise<readonly unknown[] | undefined> => {
+        const answer = await client.get(rows);
+        if (answer.status !== 200) return undefined;
+        return digList(treeOf(answer), 'items').map((row) => [
+          digText(row, 'metadata', 'name'),
+          digText(row, 'metadata', 'uid'),
+          dig(row, 'values', 'widgets'),
+        ]);
+      };
+      // The aggregator learns of the group a moment after Annex serves it.
+      await eventually('the kind', async () => ((await shown(cluster.http)) === undefined ? undefined : true));
+      await eventually('discovery', () =>
+        kubectl.ok(['get', 'wcol', '-n', NAMESPACE]).then(
+          (text) => (text.includes('WIDGETS') ? true : undefined),
+          () => undefined,
+        ),
+      );
+      const [atCluster, ...atReplicas] = await Promise.all(clients().map(shown));
+      expect(atCluster?.map((row) => (row as unknown[])[0])).toEqual(['blue', 'green', 'red']);
+      expect(atReplicas).toEqual([atCluster, atCluster]);
+
+      const readers = await Promise.all(
+        clients().map(async (client) => {
+          const { resourceVersion } = treeOf(await client.get(rows))['metadata'] as { resourceVersion: string };
+          return new WatchReader(await client.open({ path: `${rows}?watch=1&resourceVersion=${resourceVersion}` }));
+        }),
+      );
+      expect((await cluster.http.post(path, widgetText('b0', { colour: 'black' }))).status).toBe(201);
+      expect((await cluster.http.send({ method: 'DELETE', path: `${path}/b0` })).status).toBe(200);
+      const events: string[][] = [];
+      for (const reader of readers) {
+        await reader.until(({ events: seen }) => seen.length >= 2);
+        events.push(
+          reader.events.map(({ type, object }) =>
+            [digText(type), digText(object, 'metadata', 'name'), digText(object, 'metadata', 'resourceVersion')].join(
+              ' ',
+            ),
+          ),
+        );
+      }
+      expect(events[0]?.map((event) => event.split(' ').slice(0, 2).join(' '))).toEqual([
+        'ADDED black',
+        'DELETED black',
+      ]);
+      expect(events).toEqual([events[0], events[0], events[0]]);
+
+      await kubectl.ok(['delete', 'view', 'widgetcolours.views.kubeannex.io']);
+      await eventually('the end of the kind', async () =>
+        (await shown(cluster.http)) === undefined ? true : undefined,
+      );
     });
 
     test('kubectl annex asks through the aggregator, and refuses the answer of a type that Annex does not serve', async () => {

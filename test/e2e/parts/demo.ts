@@ -31,7 +31,10 @@ export function demo(cluster: TestCluster): void {
       const [, ...types] = rows(await kubectl('api-resources', '--api-group=kubeannex.io'));
       expect(types).toEqual([
         ['adoptions', 'adopt', 'kubeannex.io/v1alpha1', 'false', 'Adoption'],
+        ['localqueries', 'kubeannex.io/v1alpha1', 'true', 'LocalQuery'],
+        ['queries', 'kubeannex.io/v1alpha1', 'false', 'Query'],
         ['resourcedefinitions', 'rd', 'kubeannex.io/v1', 'false', 'ResourceDefinition'],
+        ['views', 'kubeannex.io/v1alpha1', 'false', 'View'],
       ]);
     });
 

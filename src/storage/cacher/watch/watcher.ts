@@ -51,23 +51,16 @@ export class Watchers {
       throw new StorageError('unavailable', `${this.items.type().resource} already has ${this.all.size} watchers`);
     }
     const { start } = options;
+    const watcherAt = (revision: Revision, position: number, state?: State): CacheWatcher =>
+      new CacheWatcher(this, history, this.groups, options, receiver, revision, position, state);
     let watcher: CacheWatcher;
     if (start.mode === 'exact') {
       const { revision } = start;
       if (revision < backend.compactedRevision() && revision < history.since) throw compacted(revision);
       const position = revision < history.since ? -1 : history.positionAfter(revision);
-      watcher = new CacheWatcher(this, history, this.groups, options, receiver, revision, position, undefined);
+      watcher = watcherAt(revision, position);
     } else {
-      watcher = new CacheWatcher(
-        this,
-        history,
-        this.groups,
-        options,
-        receiver,
-        this.cache.revision(),
-        history.end,
-        initialState(start),
-      );
+      watcher = watcherAt(this.cache.revision(), history.end, initialState(start));
     }
     this.all.add(watcher);
     void watcher.run();
