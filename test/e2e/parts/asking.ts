@@ -200,7 +200,7 @@ export function asking(cluster: TestCluster): void {
           return new WatchReader(await client.open({ path: `${rows}?watch=1&resourceVersion=${resourceVersion}` }));
         }),
       );
-      expect((await cluster.http.post(path, widgetText('b0', { colour: 'black' }))).status).toBe(201);
+      expect((await cluster.http.post(path, widgetText('b0', { colour: 'red' }))).status).toBe(201);
       expect((await cluster.http.send({ method: 'DELETE', path: `${path}/b0` })).status).toBe(200);
       const events: string[][] = [];
       for (const reader of readers) {
@@ -214,8 +214,8 @@ export function asking(cluster: TestCluster): void {
         );
       }
       expect(events[0]?.map((event) => event.split(' ').slice(0, 2).join(' '))).toEqual([
-        'ADDED black',
-        'DELETED black',
+        'MODIFIED red',
+        'MODIFIED red',
       ]);
       expect(events).toEqual([events[0], events[0], events[0]]);
 
