@@ -36,6 +36,8 @@ const WITH: Readonly<Record<string, readonly string[]>> = {
   prometheusRule: ['prometheusRule.enabled=true'],
   dashboards: ['dashboards.enabled=true'],
   adoption: ['adoption.groups={wgpolicyk8s.io}'],
+  'backup.upload': ['backup.enabled=true', 'backup.upload.image=uploader'],
+  backup: ['backup.enabled=true'],
 };
 
 const text = (value: JsonValue): string => (typeof value === 'string' ? value : '');
@@ -45,6 +47,10 @@ const OTHERS: Readonly<Record<string, string>> = {
   'image.pullPolicy': 'Always',
   'service.type': 'NodePort',
   'autoscaling.metrics': '[{"type":"Pods"}]',
+  'backup.upload.command': '["upload"]',
+  'backup.upload.args': '["upload"]',
+  'backup.upload.env': '[{"name":"A","value":"b"}]',
+  'backup.upload.envFrom': '[{"secretRef":{"name":"a"}}]',
 };
 
 function another(key: string, value: JsonValue): string {

@@ -238,7 +238,8 @@ export class CustomResourceHandler {
       store,
       conversion: this.options.conversionOf(definition),
       terminating,
-      epoch: ++this.epoch,
+      // Annex's own definitions never change.
+      epoch: this.own.has(name) ? 0 : ++this.epoch,
       signal: retired.signal,
       watchCancellation: watchEnd.signal,
       clock: this.options.clock,
