@@ -267,7 +267,7 @@ kind: PersistentVolumeClaim
 metadata: {name: embedded, namespace: annex-system}
 spec: {accessModes: [ReadWriteOnce], storageClassName: '', volumeName: embedded, resources: {requests: {storage: 10Gi}}}
 YAML"
-  embedded() { guide 'helm install annex charts/annex -n annex-system --set image.repository="$IMAGE" --set storage.backend=embedded --set replicas=1 --set storage.embedded.existingClaim=embedded --wait --timeout 4m' > /dev/null; }
+  embedded() { guide 'helm install annex charts/annex -n annex-system --set image.repository="$IMAGE" --set storage.backend=embedded --set replicas=1 --set storage.embedded.existingClaim=embedded --wait --timeout 4m; kubectl wait apiservice/v1.kubeannex.io --for condition=Available --timeout 1m' > /dev/null; }
   embedded
   guide 'helm test annex -n annex-system --logs'
   guide 'helm uninstall annex -n annex-system --wait'
