@@ -1,6 +1,6 @@
 import type { JsonObject } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
-import { GROUP, VERSION } from './names.js';
+import { ownDefinition as definitionOf } from '../registry/builtin/kubeannex/schemas.js';
 
 /** A cluster-scoped type of Annex's own, whose objects are stored and whose definition is not. */
 export interface OwnType {
@@ -13,15 +13,8 @@ export interface OwnType {
   readonly schema: JsonObject & { readonly properties: JsonObject };
 }
 
-export const printerColumn = (name: string, jsonPath: string, type = 'string'): JsonObject => ({
-  name,
-  type,
-  jsonPath,
-});
-
-/** Returns the definition of a type. It is not in the store, so clients cannot change it. */
+/** Returns the definition of a type. */
 export function ownDefinition({ plural, singular, kind, shortNames, columns, schema }: OwnType): KubeObject {
-  const name = `${plural}.${GROUP}`;
   const names = { plural, singular, kind, listKind: `${kind}List`, shortNames: [...shortNames] };
   const properties = {
     apiVersion: { type: 'string' },
@@ -29,32 +22,11 @@ export function ownDefinition({ plural, singular, kind, shortNames, columns, sch
     metadata: { type: 'object' },
     ...schema.properties,
   };
-  return {
-    apiVersion: 'kubeannex.io/v1',
-    kind: 'ResourceDefinition',
-    metadata: { name, uid: name, generation: 1 },
-    spec: {
-      group: GROUP,
-      scope: 'Cluster',
-      names,
-      conversion: { strategy: 'None' },
-      versions: [
-        {
-          name: VERSION,
-          served: true,
-          storage: true,
-          subresources: { status: {} },
-          additionalPrinterColumns: [...columns],
-          schema: { openAPIV3Schema: { ...schema, type: 'object', properties } },
-        },
-      ],
-    },
-    status: {
-      acceptedNames: names,
-      storedVersions: [VERSION],
-      conditions: ['NamesAccepted', 'Established'].map((type) => ({ type, status: 'True' })),
-    },
-  };
+  return definitionOf(names, 'Cluster', {
+    subresources: { status: {} },
+    additionalPrinterColumns: [...columns],
+    schema: { ...schema, type: 'object', properties },
+  });
 }
 
 /** The schema of the conditions of a status. */

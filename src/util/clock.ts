@@ -46,3 +46,10 @@ export function sleep(clock: Clock, millis: number, cancellation?: Cancellation)
     cancellation?.addEventListener('abort', done);
   });
 }
+
+/** Resolves when the signal aborts. */
+export const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });

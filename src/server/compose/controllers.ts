@@ -21,7 +21,7 @@ import { ElectionLease, localLeases } from '../../controllers/lease.js';
 import { TokenCleaner } from '../../controllers/bootstrap/token-cleaner.js';
 import { ValidatingPolicyStatus } from '../../controllers/validating-policy-status.js';
 import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
-import { sleep } from '../../util/clock.js';
+import { aborted, sleep } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { enabledControllers } from '../options/controller-names.js';
 import { knownTypes } from './admission/local-sources.js';
@@ -89,7 +89,7 @@ export async function runControllers(
     await new Controllers({ ...context, signal: leading })
       .start()
       .catch((error: unknown) => failed('cannot start', error));
-    await new Promise((resolve) => (leading.aborted ? resolve(undefined) : leading.addEventListener('abort', resolve)));
+    await aborted(leading);
     if (!signal.aborted) context.logger.warn('this server no longer runs the controllers');
   });
   return { left };

@@ -18,6 +18,7 @@ import { Restorer } from '../../undo/restore/restorer.js';
 import { RETENTIONS, retentionDefinition } from '../../undo/retention/definition.js';
 import { RetentionController } from '../../undo/retention/retention-controller.js';
 import { revisionKinds } from '../../undo/revisions/kinds.js';
+import { aborted } from '../../util/clock.js';
 import { errorLogger } from './controllers.js';
 import type { Foundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
@@ -88,9 +89,6 @@ export function contendForRestores(context: ServerContext, client: ClusterClient
   });
   void lease.contend(parts.signal, async (signal) => {
     startRestores(context, { ...parts, signal });
-    await new Promise((resolve) => {
-      if (signal.aborted) resolve(undefined);
-      else signal.addEventListener('abort', resolve, { once: true });
-    });
+    await aborted(signal);
   });
 }

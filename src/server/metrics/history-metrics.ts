@@ -35,13 +35,14 @@ export function registerHistoryMetrics(logs: LogSet, registry: Registry): void {
 export function registerKeptMetrics(kept: KeptHistory | undefined, registry: Registry): void {
   if (kept === undefined) return;
   const { gauge } = metricsOf(registry);
-  const sumOf = async (kind: 'deleted' | 'revisions', part: 'count' | 'bytes'): Promise<number> => {
-    let sum = 0;
-    for (const type of await kept.types()) sum += (await kept.usage(type))[kind][part];
-    return sum;
-  };
   const refresh = (part: 'count' | 'bytes') => async (metric: GaugeVec) => {
-    for (const kind of ['deleted', 'revisions'] as const) metric.withLabelValues(kind).value = await sumOf(kind, part);
+    const sums = { deleted: 0, revisions: 0 };
+    for (const type of await kept.types()) {
+      const { deleted, revisions } = await kept.usage(type);
+      sums.deleted += deleted[part];
+      sums.revisions += revisions[part];
+    }
+    for (const [kind, sum] of Object.entries(sums)) metric.withLabelValues(kind).value = sum;
   };
   const states = "States in the store's history: the last ones of deleted objects, and superseded revisions.";
   gauge('annex_history_states', states, ['kind'], refresh('count'));

@@ -1,14 +1,13 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { column, count, text } from '../../registry/builtin/kubeannex/schemas.js';
 import { GROUP } from '../names.js';
-import { conditionsSchema, ownDefinition, printerColumn } from '../own-definition.js';
+import { conditionsSchema, ownDefinition } from '../own-definition.js';
 
 export const OBJECT_RESTORES = { group: GROUP, resource: 'objectrestores' };
 
-const text = (description: string): JsonObject => ({ type: 'string', description });
 const time = (description: string): JsonObject => ({ type: 'string', format: 'date-time', description });
 const flag = (description: string): JsonObject => ({ type: 'boolean', default: false, description });
-const count = (description: string): JsonObject => ({ type: 'integer', format: 'int64', minimum: 0, description });
 
 const LABEL_SELECTOR: JsonObject = {
   type: 'object',
@@ -154,13 +153,13 @@ export const restoreDefinition = (): KubeObject =>
     kind: 'ObjectRestore',
     shortNames: ['objrestore'],
     columns: [
-      printerColumn('Resource', '.spec.resource.resource'),
-      printerColumn('Phase', '.status.phase'),
-      printerColumn('Selected', '.status.selected', 'integer'),
-      printerColumn('Restored', '.status.restored', 'integer'),
-      printerColumn('Conflicts', '.status.conflicts', 'integer'),
-      printerColumn('Refused', '.status.refused', 'integer'),
-      printerColumn('Age', '.metadata.creationTimestamp', 'date'),
+      column('Resource', '.spec.resource.resource'),
+      column('Phase', '.status.phase'),
+      column('Selected', '.status.selected', 'integer'),
+      column('Restored', '.status.restored', 'integer'),
+      column('Conflicts', '.status.conflicts', 'integer'),
+      column('Refused', '.status.refused', 'integer'),
+      column('Age', '.metadata.creationTimestamp', 'date'),
     ],
     schema: {
       description:

@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { column, count } from '../../registry/builtin/kubeannex/schemas.js';
 import { GROUP } from '../names.js';
-import { conditionsSchema, ownDefinition, printerColumn } from '../own-definition.js';
+import { conditionsSchema, ownDefinition } from '../own-definition.js';
 
 export const RETENTIONS = { group: GROUP, resource: 'retentions' };
 
-const count = (description: string): JsonObject => ({ type: 'integer', format: 'int64', minimum: 0, description });
 const time = (description: string): JsonObject => ({ type: 'string', format: 'date-time', description });
 
 /** A duration as Go writes it. */
@@ -90,12 +90,12 @@ export const retentionDefinition = (): KubeObject =>
     kind: 'Retention',
     shortNames: [],
     columns: [
-      printerColumn('Deleted', '.spec.keepDeletedFor'),
-      printerColumn('Revisions', '.spec.keepRevisionsFor'),
-      printerColumn('Max bytes', '.spec.maxBytes'),
-      printerColumn('Kept deleted', '.status.deleted.count', 'integer'),
-      printerColumn('Kept revisions', '.status.revisions.count', 'integer'),
-      printerColumn('Age', '.metadata.creationTimestamp', 'date'),
+      column('Deleted', '.spec.keepDeletedFor'),
+      column('Revisions', '.spec.keepRevisionsFor'),
+      column('Max bytes', '.spec.maxBytes'),
+      column('Kept deleted', '.status.deleted.count', 'integer'),
+      column('Kept revisions', '.status.revisions.count', 'integer'),
+      column('Age', '.metadata.creationTimestamp', 'date'),
     ],
     schema: {
       description:
